@@ -1,8 +1,8 @@
 //! [`Reader`]: a store that another process may be writing, opened by [`open_reader`]; and
 //! [`ReaderScan`], a walk over a range of it.
 //!
-//! Entries of a walk are fetched several at a time, with the lock of the interpreter released. An
-//! error is raised after all entries that were fetched before it.
+//! Entries are fetched several at a time, as many as by a [`walk`](crate::walk), with the lock of
+//! the interpreter released. An error is raised after all entries that were fetched before it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -19,13 +19,7 @@ use crate::error::{ClosedError, Error, Raise, raised};
 use crate::input::{Input, bytes};
 use crate::options::bounds;
 use crate::ttl::Ttl;
-
-/// Entries of the first fetch of a walk; each further one takes twice as many, up to [`AHEAD_MAX`].
-const AHEAD_MIN: usize = 8;
-/// The most entries of a fetch.
-const AHEAD_MAX: usize = 512;
-/// Bytes after which a fetch takes no further entry.
-const AHEAD_BYTES: usize = 64 << 10;
+use crate::walk::{AHEAD_BYTES, AHEAD_MAX, AHEAD_MIN};
 
 /// Reads a store while another process writes it, without asking that process and without writing.
 /// It shows one state of the store, until `refresh` brings it up to date.

@@ -12,13 +12,13 @@ use bytes::Bytes;
 use terrace::{Cursor, Error};
 
 /// Entries of the first fetch after the walk was placed.
-const AHEAD_MIN: usize = 8;
+pub(crate) const AHEAD_MIN: usize = 8;
 
 /// Entries of a fetch at most.
-const AHEAD_MAX: usize = 512;
+pub(crate) const AHEAD_MAX: usize = 512;
 
 /// Bytes after which a fetch takes no further entry.
-const AHEAD_BYTES: usize = 64 << 10;
+pub(crate) const AHEAD_BYTES: usize = 64 << 10;
 
 /// A place between two entries.
 pub(crate) enum Place {

@@ -7,7 +7,8 @@
 //! pools before any block is freed.
 //!
 //! A client's commit asks for a flush if it creates or seals a file. The file system's own commits
-//! say whether they need one. A file must be finished before the transaction that seals it.
+//! say whether they need one. A file must be finished before the transaction that seals it. A file
+//! that another transaction deletes before that one is staged is not found.
 //!
 //! # Threads
 //! A commit waits for the journal and for its turn, so the caller must hold no lock.

@@ -1,5 +1,5 @@
-//! A file that one actor deletes while its writer ends and seals it: it is gone in the end, however
-//! the two meet, and its blocks are free.
+//! A file that one actor deletes while another one seals it: in whatever order the two commits
+//! meet, the file is gone in the end, and its blocks are free.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,20 +36,20 @@ fn begun(fs: &Fs, kind: FileKind) -> Box<dyn FileWriter> {
     writer
 }
 
-fn sealed(fs: &Fs, id: FileId) -> Result<(), StoreError> {
+fn seal(fs: &Fs, id: FileId) -> Result<(), StoreError> {
     let mut transaction = Transaction::new();
     transaction.seal(id, note("sealed"));
     fs.commit(transaction)
 }
 
-fn deleted(fs: &Fs, id: FileId) -> Result<(), StoreError> {
+fn delete(fs: &Fs, id: FileId) -> Result<(), StoreError> {
     let mut transaction = Transaction::new();
     transaction.delete(id);
     fs.commit(transaction)
 }
 
-/// Deletes a file `delay` after its writer began to end it, or before if it is negative. Returns
-/// whether the seal found the file.
+/// Commits the deletion of a finished file `micros` microseconds after the commit that seals it, or
+/// before it if `micros` is negative. Returns whether the seal found the file.
 fn meet(kind: FileKind, micros: i64) -> bool {
     let delay = Duration::from_micros(micros.unsigned_abs());
     runner::simulate(1, move || {
@@ -65,16 +65,16 @@ fn meet(kind: FileKind, micros: i64) -> bool {
                 if micros > 0 {
                     runner::sleep(delay);
                 }
-                deleted(&fs, id)
+                delete(&fs, id)
             })
         };
         if micros <= 0 {
             runner::sleep(delay);
         }
-        let seal = sealed(&fs, id);
+        let sealed = seal(&fs, id);
         drop(writer);
         deletion.join().expect("the file was there");
-        assert!(matches!(seal, Ok(()) | Err(StoreError::NotFound(_))), "{seal:?}");
+        assert!(matches!(sealed, Ok(()) | Err(StoreError::NotFound(_))), "{sealed:?}");
         assert!(fs.info(id).is_none(), "{kind:?} {micros}: the file is back");
         assert_eq!(fs.audit(), Vec::<String>::new(), "{kind:?} {micros}");
         fs.unmount();
@@ -82,7 +82,7 @@ fn meet(kind: FileKind, micros: i64) -> bool {
         let fs = mount(&drive);
         assert!(fs.info(id).is_none(), "{kind:?} {micros}: the file is back after a mount");
         fs.unmount();
-        seal.is_ok()
+        sealed.is_ok()
     })
 }
 
