@@ -4,12 +4,12 @@
 //! Why: a reader finds the end of a log or journal at the last valid frame. This alone does not
 //! tell a torn tail from damage to acknowledged frames. A recorded end does.
 //!
-//! Nothing is recorded if a file has a writer, if a deleted file has a reader, or if a cut or a
-//! sync of a log has failed before. `record_ends` fails, and records nothing, if the store takes no
-//! more commits, or if a log cannot be cut to its end or synced now. The next opening then treats
-//! the store as after a crash. If only `CURRENT` cannot be written, `record_ends` fails as well,
-//! and the journal says that the store is closed. A store that is closed already, or open for
-//! reading, is left as it is.
+//! Nothing is recorded if a file has a writer, if a deleted file has a reader, if bytes of a log
+//! are only in the tail, or if a cut or a sync of a log has failed before. `record_ends` fails, and
+//! records nothing, if the store takes no more commits, or if a log cannot be cut to its end or
+//! synced now. The next opening then treats the store as after a crash. If only `CURRENT` cannot be
+//! written, `record_ends` fails as well, and the journal says that the store is closed. A store
+//! that is closed already, or open for reading, is left as it is.
 
 use terrace_env::FileId;
 use terrace_env::store::{FileKind, StoreError};
@@ -20,6 +20,7 @@ use super::node::Node;
 use super::volume::{State, Volume};
 use crate::canary::{self, Rule};
 use crate::catalog::{LogMark, Record};
+use crate::superblock::Features;
 use crate::{Access, BLOCK};
 
 impl Volume {
@@ -59,7 +60,8 @@ impl Volume {
             let mut state = node.lock();
             state.log.close_open_frame();
             let end = u64::from(state.log.block) * BLOCK as u64;
-            (end, state.log.failed, state.sealed || state.deleted)
+            let failed = state.log.failed || state.log.in_tail > 0;
+            (end, failed, state.sealed || state.deleted)
         };
         if is_over || failed {
             return Ok(!failed);
@@ -78,7 +80,8 @@ impl Volume {
         let while_open = |state: &State| if state.closed { Err(None) } else { Ok(()) };
         let written = self.commits.leading(while_open, |journal| {
             let entries = journal.entries;
-            journal.put_in_force(|| entries)
+            // No log has bytes in the tail: a program that does not know it may open the store.
+            journal.put_in_force(Features::default(), || entries)
         });
         match written {
             Ok(written) => written.map_err(RollError::into_error),

@@ -37,6 +37,12 @@ pub trait Files: Send + Sync + 'static {
     /// Removes a name. Handles go on working.
     fn remove(&self, name: &str) -> io::Result<()>;
 
+    /// Maps the first `size` bytes of a file into memory. A missing file is made; a shorter one is
+    /// lengthened with zeros. `None` if the host cannot promise that it has space for each store.
+    fn map(&self, _name: &str, _size: usize) -> io::Result<Option<Box<dyn Mapping>>> {
+        Ok(None)
+    }
+
     /// Makes all names durable as they are now.
     fn sync(&self) -> io::Result<()>;
 
@@ -75,6 +81,16 @@ pub enum HandleLimit {
     OfFiles(usize),
     /// A handle is one of this many descriptors of the process.
     OfProcess(usize),
+}
+
+/// Memory that is the content of a file. Its stores are as volatile as writes.
+pub trait Mapping: Send + Sync + 'static {
+    /// Stores bytes. At once, any process can read them from the file, and so it can after the end
+    /// of this process.
+    ///
+    /// # Panics
+    /// If the bytes do not lie in the mapping.
+    fn store(&mut self, offset: usize, bytes: &[u8]);
 }
 
 /// An open file.

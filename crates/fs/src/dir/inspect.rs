@@ -9,10 +9,11 @@
 use std::sync::Arc;
 
 use terrace_env::store::{FileReader, StoreError};
-use terrace_env::{Cause, FileId, IoBuf};
+use terrace_env::{Cause, FileId, IoBuf, Uuid};
 
 use super::opening::no_store;
 use super::source::FileSource;
+use super::tail::Records;
 use super::volume::open_named;
 use super::{FileHandle, Files, names};
 use crate::catalog::FileRecord;
@@ -44,6 +45,11 @@ pub(crate) fn journal_source(
     let name = names::journal(superblock.generation);
     let (file, _) = open(files, &name)?;
     Ok(Box::new(FileSource::new(&file, names::path(files, &name), None)?))
+}
+
+/// The bytes of logs that are in no frame.
+pub(crate) fn tail(files: &dyn Files, uuid: Uuid) -> Result<Option<Records>, StoreError> {
+    Records::read(files, uuid)
 }
 
 /// The blocks of a log.

@@ -209,20 +209,25 @@ impl Journal {
         // If the file system cannot set space aside, a full disk refuses deletes as well.
         let _ = journal.file.preallocate(journal.written() + AHEAD);
         journal.file.sync().map_err(before)?;
-        journal.put_in_force(entries)?;
+        journal
+            .put_in_force(Features { incompat: Features::TAIL, ..Features::default() }, entries)?;
         Ok(journal)
     }
 
     /// Makes `CURRENT` name this journal, and record that all of it is durable. The caller has
     /// synced it.
-    pub(super) fn put_in_force(&mut self, entries: impl Fn() -> u64) -> Result<(), RollError> {
+    pub(super) fn put_in_force(
+        &mut self,
+        features: Features,
+        entries: impl Fn() -> u64,
+    ) -> Result<(), RollError> {
         let Identity { uuid, generation, epoch, sequence } = self.identity;
         let chain = self.binding.start(sequence).chain;
         let what = |what: &str| format!("{what} {}/{}", self.files.describe(), names::CURRENT);
         let superblock = Superblock {
             uuid,
             generation,
-            features: Features::default(),
+            features,
             device: DeviceId::FIRST,
             members: Vec::new(),
             devices: 1,

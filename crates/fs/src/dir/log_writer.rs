@@ -10,6 +10,10 @@
 //!    by one share blocks. A sync closes the frame, and so do `finish` and a write that empties the
 //!    buffer for an append. Reopening the log and closing the store close it, too.
 //!
+//! 3. A write-out of few bytes goes to the [`Tail`] instead, if the log can have it: no call of the
+//!    operating system, and no open frame. All bytes there are also in the buffer, and the next
+//!    write of a frame takes them. If the writer ends before, it writes that frame.
+//!
 //! Writing an open frame again is safe. If the process ends, the file has the old block or the new
 //! one. A power cut may take the frame in any case, as it was not synced.
 //!
@@ -18,6 +22,8 @@
 //!   synced. If the write was one of an open frame, its former bytes are written back. If that
 //!   fails too, they are in memory alone until a write-out succeeds. Appended bytes stay in memory,
 //!   and the call can be made again.
+//! - If a frame of bytes that are in the tail cannot be written, they stay there too, and the next
+//!   opening finds them.
 //! - If the cut or a sync by this writer fails, the durable end of the log is unknown. Later
 //!   appends, write-outs, syncs and `finish` return the error while the store is open.
 //!
@@ -32,6 +38,7 @@ use terrace_env::{Cause, FileId, IoBuf, Uuid};
 use super::journal::encode_append;
 use super::node::{LogState, Node, OpenFrame};
 use super::reservation::Allowance;
+use super::tail::Tail;
 use super::volume::Volume;
 use crate::BLOCK;
 use crate::frame::{Binding, FrameHead, HEADER, PAYLOAD_MAX, blocks_for, encode_frame};
@@ -58,6 +65,8 @@ pub(super) struct LogWriter {
     pub(super) buffer: IoBuf,
     /// Memory of the buffered appends.
     pub(super) gathered: usize,
+    /// The tail, as long as it holds bytes of this log.
+    pub(super) tail: Option<Tail>,
 }
 
 impl LogState {
@@ -112,6 +121,35 @@ impl LogWriter {
         }
     }
 
+    /// Copies the buffered bytes to the tail that are not there yet. Returns `false` if the tail
+    /// cannot take them.
+    fn put_in_tail(&mut self) -> bool {
+        if self.tail.is_none() {
+            // Bytes of an open frame are in the file, and its next bytes must follow them there.
+            if self.node.lock().log.open.is_some() {
+                return false;
+            }
+            self.tail = self.volume.take_tail();
+        }
+        let Some(tail) = &mut self.tail else { return false };
+        let log = &mut self.node.lock().log;
+        let new = &log.pending[log.in_tail..];
+        let binding = Binding { uuid: self.volume.uuid, owner: self.node.id.0, epoch: log.epoch };
+        let fits = new.is_empty() || tail.put(&binding, log.index.size() + log.in_tail as u64, new);
+        if fits {
+            log.in_tail = log.pending.len();
+        }
+        fits
+    }
+
+    /// Gives the tail back, as all its bytes are in frames.
+    fn give_tail_back(&mut self) {
+        self.node.lock().log.in_tail = 0;
+        if let Some(tail) = self.tail.take() {
+            self.volume.give_tail_back(tail);
+        }
+    }
+
     /// Writes the buffered bytes. A frame of one block stays open, unless `close` is set.
     fn put_out(&mut self, close: bool) -> Result<(), StoreError> {
         let id = self.node.id;
@@ -154,6 +192,8 @@ impl LogWriter {
             if close {
                 log.close_open_frame();
             }
+            drop(state);
+            self.give_tail_back();
             return Ok(());
         }
         for part in log.pending.chunks(PAYLOAD_MAX) {
@@ -162,6 +202,8 @@ impl LogWriter {
         }
         log.cursor = cursor;
         log.pending.clear();
+        drop(state);
+        self.give_tail_back();
         Ok(())
     }
 }
@@ -254,7 +296,11 @@ impl FileWriter for LogWriter {
         if self.node.lock().deleted {
             return Err(StoreError::NotFound(self.node.id));
         }
-        self.put_out(false)
+        if self.put_in_tail() {
+            return Ok(());
+        }
+        // No frame stays open if the tail can take the next appends.
+        self.put_out(self.tail.is_some() || self.volume.has_tail())
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {
@@ -295,8 +341,25 @@ impl FileWriter for LogWriter {
     }
 }
 
+impl LogWriter {
+    /// Writes bytes that are in the tail as a frame, and gives the tail back. If that fails, the
+    /// tail keeps them for the next opening.
+    fn leave_tail(&mut self) {
+        if self.tail.is_none() {
+            return;
+        }
+        let pass = self.volume.gate.pass();
+        if self.node.lock().deleted {
+            self.give_tail_back();
+        } else if pass.is_ok() && self.failed.is_none() && !std::thread::panicking() {
+            let _ = self.put_out(true);
+        }
+    }
+}
+
 impl Drop for LogWriter {
     fn drop(&mut self) {
+        self.leave_tail();
         self.volume.writer_ended(&self.node);
     }
 }

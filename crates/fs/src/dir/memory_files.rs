@@ -9,7 +9,8 @@
 //! - A cut can be set to happen at the n-th change or sync, counted from zero. That operation
 //!   fails, though its bytes may be found afterwards. Later calls of the two traits fail too,
 //!   except `room`, `describe`, `unlock`, `handle_limit` and `preallocate`. `power_cut` gives the
-//!   directory that is found afterwards.
+//!   directory that is found afterwards. A store to mapped memory is no such operation: its bytes
+//!   are volatile like written ones.
 //! - **Crash of the process**: all bytes and names are kept, and are as volatile as before. Handles
 //!   from before the crash cannot change or sync files.
 //! - One operation can be made to fail by itself, without an effect.
@@ -30,7 +31,7 @@ use terrace_env::random::{Random, Rng};
 use terrace_env::sync::{Mutex, MutexGuard, assert_no_lock_held};
 use terrace_env::{ByteCount, runner};
 
-use super::{FileHandle, Files, HandleLimit, Room};
+use super::{FileHandle, Files, HandleLimit, Mapping, Room};
 use crate::Access;
 
 const SECTOR: usize = 512;
@@ -54,6 +55,8 @@ struct Disk {
     /// Handles that are open.
     handles: usize,
     handles_max: Option<usize>,
+    /// Files cannot be mapped.
+    unmapped: bool,
     /// Of the handles, those that other parts of the program have.
     taken: usize,
     /// Handles made before the last restart are dead.
@@ -90,6 +93,13 @@ impl MemoryFiles {
     #[must_use]
     pub fn with_handles(self, most: usize) -> Self {
         self.0.lock().handles_max = Some(most);
+        self
+    }
+
+    /// Allows no file to be mapped into memory.
+    #[must_use]
+    pub fn without_mapping(self) -> Self {
+        self.0.lock().unmapped = true;
         self
     }
 
@@ -335,6 +345,25 @@ impl Files for MemoryFiles {
         unless(cut)
     }
 
+    fn map(&self, name: &str, size: usize) -> io::Result<Option<Box<dyn Mapping>>> {
+        if self.0.lock().unmapped {
+            return Ok(None);
+        }
+        let found = self.0.lock().find(name);
+        if let Err(error) = found {
+            if error.kind() != io::ErrorKind::NotFound {
+                return Err(error);
+            }
+            self.create(name)?;
+        }
+        let disk = &mut *self.0.lock();
+        disk.check_power()?;
+        let content = disk.find(name)?;
+        let bytes = &mut disk.contents.get_mut(&content).ok_or(io::ErrorKind::NotFound)?.now;
+        bytes.resize(bytes.len().max(size), 0);
+        Ok(Some(Box::new(MemoryMapping { disk: Arc::clone(&self.0), content, life: disk.life })))
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.0.lock().check_handles()?;
         let mut disk = Disk::sync(&self.0)?;
@@ -386,6 +415,26 @@ impl Drop for MemoryFile {
         let mut disk = self.disk.lock();
         if disk.life == self.life {
             disk.handles -= 1;
+        }
+    }
+}
+
+/// A file that is mapped.
+struct MemoryMapping {
+    disk: Arc<Mutex<Disk>>,
+    content: u64,
+    life: u64,
+}
+
+impl Mapping for MemoryMapping {
+    /// A store cannot fail. So one that comes after the operation of the power cut may survive the
+    /// cut, too. After the end of its process, a store does nothing.
+    fn store(&mut self, offset: usize, bytes: &[u8]) {
+        let disk = &mut *self.disk.lock();
+        if disk.life == self.life
+            && let Some(content) = disk.contents.get_mut(&self.content)
+        {
+            content.now[offset..offset + bytes.len()].copy_from_slice(bytes);
         }
     }
 }

@@ -14,6 +14,7 @@
 //! | `data_writer`, `log_writer`, `reader` | handles of files |
 //! | `handle_pool`, `pooled_file`, `pooled_files` | a bound on open files of the host |
 //! | `gate` | keeps writers out once the store is closed |
+//! | `tail`, `os_mapping` | bytes of a log that are in no frame; a file in memory |
 //! | `log_index`, `source` | places of a log's bytes in its frames; a file for a scan |
 //! | `watch` | of an opening next to a writer: whether the store has changed |
 //! | `names`, `reservation` | names of files; space that is set aside |
@@ -74,17 +75,20 @@ mod names;
 mod node;
 mod opening;
 mod os_files;
+mod os_mapping;
 mod pooled_file;
 mod pooled_files;
 mod reader;
 mod reservation;
 mod source;
 mod store;
+mod tail;
 mod volume;
 mod watch;
 
-pub use files::{FileHandle, Files, HandleLimit, Room};
-pub(crate) use inspect::{FilePart, file_source, journal_source, superblock_block};
+pub use files::{FileHandle, Files, HandleLimit, Mapping, Room};
+pub(crate) use inspect::{FilePart, file_source, journal_source, superblock_block, tail};
 pub use memory_files::MemoryFiles;
 pub use os_files::OsFiles;
 pub use store::{DirOptions, DirStore};
+pub(crate) use tail::Records;

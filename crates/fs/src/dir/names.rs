@@ -1,6 +1,6 @@
 //! Names of the store's files in the directory: `CURRENT`; `CURRENT.new`, until it is renamed;
-//! a journal by its number, such as `JOURNAL-000002`; `LOCK`; and one for each file by id and kind,
-//! such as `000007.table`.
+//! a journal by its number, such as `JOURNAL-000002`; `LOCK`; `TAIL`; and one for each file by id
+//! and kind, such as `000007.table`.
 //!
 //! [`parse`] gives the meaning of a name. The spelling must be exact: `7.table` and `JOURNAL-2` are
 //! foreign names.
@@ -13,6 +13,8 @@ use crate::growing::FILE_ID_END;
 
 /// File that a process locks as long as it has the store open.
 pub(super) const LOCK: &str = "LOCK";
+/// Bytes of a log that are in no frame yet.
+pub(super) const TAIL: &str = "TAIL";
 /// The superblock: it names the journal in force.
 pub(super) const CURRENT: &str = "CURRENT";
 /// The next superblock, until it is renamed.
@@ -26,6 +28,7 @@ pub(super) enum Named {
     Lock,
     Current,
     CurrentNew,
+    Tail,
     Journal(u64),
     File(FileId, FileKind),
     /// Not one of the store's; left alone.
@@ -55,6 +58,7 @@ pub(super) fn parse(name: &str) -> Named {
         LOCK => return Named::Lock,
         CURRENT => return Named::Current,
         CURRENT_NEW => return Named::CurrentNew,
+        TAIL => return Named::Tail,
         _ => {}
     }
     if let Some(generation) = name.strip_prefix(JOURNAL).and_then(|text| text.parse().ok()) {
@@ -93,6 +97,7 @@ mod tests {
         }
         assert_eq!(parse(&journal(7)), Named::Journal(7));
         assert_eq!(parse(CURRENT), Named::Current);
+        assert_eq!(parse(TAIL), Named::Tail);
     }
 
     #[test]

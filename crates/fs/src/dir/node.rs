@@ -70,6 +70,9 @@ pub(super) struct LogState {
     pub(super) index: LogIndex,
     /// Bytes that the next frame will hold.
     pub(super) pending: Vec<u8>,
+    /// The first bytes of `pending`: they are in the [`Tail`](super::tail::Tail), so that they
+    /// outlast the process.
+    pub(super) in_tail: usize,
     /// The open frame, if there is one.
     pub(super) open: Option<OpenFrame>,
 }

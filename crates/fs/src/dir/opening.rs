@@ -4,17 +4,19 @@
 //! 1. Sync the directory and read `CURRENT`. If there is none, start an empty store; this fails if
 //!    the directory has files of foreign names, or files named by an id and kind.
 //! 2. Sync and replay the journal.
-//! 3. Check that all files that the journal names exist. Sync each unsealed log and find its end; a
-//!    log that is damaged before its end is an error.
+//! 3. Read `TAIL`. Check that all files that the journal names exist. Sync each unsealed log and
+//!    find its end; a log that is damaged before its end is an error. If bytes in `TAIL` continue
+//!    the log, write them as its next frame, and sync it again.
 //! 4. Remove leftovers: files named by an id and kind that no record has, journals that are not in
 //!    force, and `CURRENT.new`. Files of foreign names stay.
 //! 5. Write a new journal, whose snapshot has the new epoch and the ends of the logs. Remove the
 //!    old journal; if this fails, the next opening does it.
 //!
 //! An opening for reading takes steps 1 to 3 without the syncs, changes nothing, and makes no
-//! store. It does not check whether every file exists, and skips an unsealed log that cannot be
-//! read. An opening next to a writer ([`Access::Beside`]) does the same, but a log that cannot be
-//! read is an error: the writer may have removed it, and the caller has to try again.
+//! store; bytes in `TAIL` can be read from the log. It does not check whether every file exists,
+//! and skips an unsealed log that cannot be read. An opening next to a writer
+//! ([`Access::Beside`]) does the same, but a log that cannot be read is an error: the writer may
+//! have removed it, and the caller has to try again.
 //!
 //! The caller of others has to keep other processes out of the directory.
 
@@ -24,19 +26,22 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use terrace_env::store::{Annotation, StoreError};
-use terrace_env::{FileId, Uuid, Visible, runner};
+use terrace_env::{FileId, IoBuf, Uuid, Visible, runner};
 
-use super::Files;
 use super::commit::{Queue, snapshot_step};
 use super::journal::{self, Identity, Journal, RollError};
+use super::log_index::LogIndex;
 use super::names::{self, Named};
 use super::node::{self, Node, NodeState};
 use super::pooled_files::PooledFiles;
+use super::tail::Records;
 use super::volume::{IDS, State, Volume, open_log};
 use super::watch::{Watch, WatchedJournal, WatchedLog};
+use super::{FileHandle, Files};
 use crate::catalog::{Catalog, FIRST_SEQUENCE, Record};
+use crate::frame::{Binding, LOG_FRAME, LogTail, PAYLOAD_MAX, blocks_for};
 use crate::growing::{SEQUENCE_END, check_room};
-use crate::{Access, AddressSpace};
+use crate::{Access, AddressSpace, BLOCK};
 
 /// State found, with the number of the present journal; 0 if there is none.
 struct Found {
@@ -175,6 +180,8 @@ fn recover_logs(
     epoch: u32,
 ) -> Result<Logs, StoreError> {
     let mut logs = Logs::default();
+    // Before the logs: next to a writer, bytes that leave the tail are then found in the log.
+    let tail = Records::read(files, found.uuid)?;
     for (id, record) in found.catalog.files().filter(|(_, record)| record.is_leased()) {
         if access == Access::ReadWrite {
             // Bytes that are about to be declared the log's end must not be lost after that.
@@ -183,21 +190,65 @@ fn recover_logs(
             synced.map_err(|error| StoreError::io(format!("syncing file {id}"), error))?;
         }
         let opened = open_log(files, found.uuid, id, record, access);
-        let (file, index, tail) = match opened {
+        let (file, mut index, mut end) = match opened {
             // A reader of this log gets the error.
             Err(_) if access == Access::ReadOnly => continue,
             other => other?,
         };
-        logs.watched.push(WatchedLog::new(found.uuid, id, record, tail, index.last_block()));
-        let (size, sequence) = (tail.size, tail.cursor.sequence);
-        let mut state = NodeState { size, committed: true, ..NodeState::default() };
-        state.log.start(found.uuid, id, epoch, tail.block, sequence);
+        let mut in_tail = tail.as_ref().map_or(&[][..], |tail| tail.after(id, end.epoch, end.size));
+        if access == Access::ReadWrite && !in_tail.is_empty() {
+            let binding = Binding { uuid: found.uuid, owner: id.0, epoch: end.epoch };
+            let written = write_frames(&*file, &binding, (&mut index, &mut end), in_tail);
+            written.map_err(|error| {
+                let len = in_tail.len();
+                StoreError::io(format!("writing {len} bytes from TAIL to log {id}"), error)
+            })?;
+            in_tail = &[];
+        }
+        let (size, sequence) = (end.size, end.cursor.sequence);
+        logs.watched.push(WatchedLog::new(
+            found.uuid,
+            id,
+            record,
+            (end, index.last_block()),
+            in_tail.len(),
+        ));
+        let mut state = NodeState { committed: true, ..NodeState::default() };
+        state.size = size + in_tail.len() as u64;
+        state.log.start(found.uuid, id, epoch, end.block, sequence);
         state.log.index = index;
+        (state.log.pending, state.log.in_tail) = (in_tail.to_vec(), in_tail.len());
         logs.nodes.insert(id, Arc::new(Node::new(id, record.kind, file, state)));
-        logs.ends.push(Record::LogEnd { id, end: tail.block, size, sequence, epoch });
-        logs.ends.push(Record::Extend { id, end: tail.block, extent: node::lease(tail.block) });
+        logs.ends.push(Record::LogEnd { id, end: end.block, size, sequence, epoch });
+        logs.ends.push(Record::Extend { id, end: end.block, extent: node::lease(end.block) });
     }
     Ok(logs)
+}
+
+/// Adds frames to a log and syncs it, as the process would have done that has written the log so
+/// far. If this fails or the process ends, the next opening finds the same end, and does it again.
+fn write_frames(
+    file: &dyn FileHandle,
+    binding: &Binding,
+    (index, end): (&mut LogIndex, &mut LogTail),
+    bytes: &[u8],
+) -> io::Result<()> {
+    let place = u64::from(end.block) * BLOCK as u64;
+    if file.size()? > place {
+        // If a power cut takes parts of the frames, these must read as zeros.
+        file.set_size(place)?;
+        file.sync()?;
+    }
+    let (mut buffer, synced) = (IoBuf::default(), end.cursor.sequence);
+    journal::encode_append(binding, &mut end.cursor, LOG_FRAME, synced, bytes, &mut buffer);
+    file.write_at(place, &buffer)?;
+    file.sync()?;
+    for part in bytes.chunks(PAYLOAD_MAX) {
+        index.push(end.block, part);
+        end.block += blocks_for(part.len());
+    }
+    end.size += bytes.len() as u64;
+    Ok(())
 }
 
 /// Checks that all files that the journal names exist. Without this check, a file that was renamed
@@ -229,7 +280,7 @@ pub(super) fn is_leftover(name: &str, catalog: &Catalog, generation: u64) -> boo
         Named::File(id, kind) => catalog.get(id).is_none_or(|record| record.kind != kind),
         Named::Journal(other) => other != generation,
         Named::CurrentNew => true,
-        Named::Lock | Named::Current | Named::Foreign => false,
+        Named::Lock | Named::Current | Named::Tail | Named::Foreign => false,
     }
 }
 

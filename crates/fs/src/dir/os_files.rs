@@ -20,7 +20,8 @@ use terrace_env::{ByteCount, LockedFile, lock_holders_in_words};
 
 use super::handle_pool::retry_in_process;
 use super::names;
-use super::{FileHandle, Files, HandleLimit, Room};
+use super::os_mapping::OsMapping;
+use super::{FileHandle, Files, HandleLimit, Mapping, Room};
 use crate::Access;
 
 /// The files of a directory, locked until it is unlocked or dropped. The lock belongs to the open
@@ -133,6 +134,12 @@ impl Files for OsFiles {
     fn remove(&self, name: &str) -> io::Result<()> {
         assert_no_lock_held("a file operation");
         fs::remove_file(self.path.join(name))
+    }
+
+    fn map(&self, name: &str, size: usize) -> io::Result<Option<Box<dyn Mapping>>> {
+        assert_no_lock_held("a file operation");
+        let mapping = OsMapping::new(&self.path.join(name), size)?;
+        Ok(mapping.map(|mapping| Box::new(mapping) as Box<dyn Mapping>))
     }
 
     fn sync(&self) -> io::Result<()> {

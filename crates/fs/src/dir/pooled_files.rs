@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::handle_pool::HandlePool;
 use super::pooled_file::PooledFile;
-use super::{FileHandle, Files, HandleLimit, Room};
+use super::{FileHandle, Files, HandleLimit, Mapping, Room};
 use crate::Access;
 
 /// See the [module](self).
@@ -61,6 +61,10 @@ impl Files for PooledFiles {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         self.files.remove(name)
+    }
+
+    fn map(&self, name: &str, size: usize) -> io::Result<Option<Box<dyn Mapping>>> {
+        self.pool.retry(|| self.files.map(name, size))
     }
 
     fn sync(&self) -> io::Result<()> {

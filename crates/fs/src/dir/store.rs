@@ -105,8 +105,8 @@ impl DirStore {
     fn writer(&self, node: Arc<Node>, cause: Cause, allowance: Allowance) -> Box<dyn FileWriter> {
         let volume = Arc::clone(&self.0);
         if node.kind == FileKind::Log {
-            let (buffer, gathered, failed) = (IoBuf::default(), 0, None);
-            Box::new(LogWriter { volume, node, cause, allowance, failed, buffer, gathered })
+            let (buffer, gathered, failed, tail) = (IoBuf::default(), 0, None, None);
+            Box::new(LogWriter { volume, node, cause, allowance, failed, buffer, gathered, tail })
         } else {
             Box::new(DataWriter { volume, node, cause, allowance, failed: None })
         }

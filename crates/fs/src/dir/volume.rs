@@ -29,6 +29,7 @@ use super::node::{Node, NodeState};
 use super::pooled_files::PooledFiles;
 use super::reservation::Reserved;
 use super::source::FileSource;
+use super::tail::Tail;
 use super::watch::Watch;
 use super::{FileHandle, Files, names};
 use crate::Access;
@@ -56,8 +57,21 @@ pub(super) struct Volume {
     pub(super) users: Users,
     /// Of an opening next to a writer.
     pub(super) watch: Option<Watch>,
+    tail: Mutex<TailPlace>,
     io: Mutex<IoCounts>,
     pub(super) waits: WaitCounts,
+}
+
+/// Where the [`Tail`] of the directory is.
+#[derive(Default)]
+enum TailPlace {
+    /// No log has asked for it.
+    #[default]
+    Unmapped,
+    Free(Tail),
+    /// A log has it; or the host has no mapped memory; or it holds bytes that are in no frame, and
+    /// its log has no writer any more.
+    Gone,
 }
 
 /// State under the lock.
@@ -100,14 +114,36 @@ impl Volume {
         let (created, io, waits) = (AtomicU64::new(0), Mutex::default(), WaitCounts::default());
         let (users, gate) = (Users::default(), Arc::default());
         let commits = GroupCommit::new(state, journal);
-        let watch = None;
-        Self { files, access, uuid, epoch, created, commits, gate, users, watch, io, waits }
+        let (watch, tail) = (None, Mutex::default());
+        Self { files, access, uuid, epoch, created, commits, gate, users, watch, tail, io, waits }
     }
 
     /// The same, with this watch.
     pub(super) fn watched(mut self, watch: Option<Watch>) -> Self {
         self.watch = watch;
         self
+    }
+
+    /// Takes the tail for a log, if it can be had.
+    pub(super) fn take_tail(&self) -> Option<Tail> {
+        let place = std::mem::replace(&mut *self.tail.lock(), TailPlace::Gone);
+        match place {
+            TailPlace::Free(tail) => Some(tail),
+            // Without it, logs write their blocks again and again: slower, and no less safe.
+            TailPlace::Unmapped => Tail::map(&*self.files).ok().flatten(),
+            TailPlace::Gone => None,
+        }
+    }
+
+    /// Whether a log could take the tail.
+    pub(super) fn has_tail(&self) -> bool {
+        !matches!(*self.tail.lock(), TailPlace::Gone)
+    }
+
+    /// Gives the tail back. All bytes in it are in frames.
+    pub(super) fn give_tail_back(&self, mut tail: Tail) {
+        tail.restart();
+        *self.tail.lock() = TailPlace::Free(tail);
     }
 
     pub(super) fn lock(&self) -> QueueGuard<'_, State> {

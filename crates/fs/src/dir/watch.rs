@@ -15,6 +15,7 @@ use terrace_env::{FileId, Uuid};
 use super::journal::{self, Replayed};
 use super::pooled_files::PooledFiles;
 use super::source::FileSource;
+use super::tail::Records;
 use super::{Files as _, names};
 use crate::Access;
 use crate::catalog::FileRecord;
@@ -47,21 +48,24 @@ pub(super) struct WatchedLog {
     tail: LogTail,
     /// The block of the last frame of the last run: it may be written again, longer.
     last: Option<u32>,
+    /// How many of its bytes were in the tail.
+    in_tail: usize,
 }
 
 impl WatchedLog {
-    /// A log that ends at `tail`, and whose last frame starts at block `last`.
+    /// A log whose frames end at `tail`, and whose last frame starts at block `last`; and how many
+    /// bytes after these frames the directory's tail has.
     pub(super) fn new(
         uuid: Uuid,
         id: FileId,
         record: &FileRecord,
-        tail: LogTail,
-        last: Option<u32>,
+        (tail, last): (LogTail, Option<u32>),
+        in_tail: usize,
     ) -> Self {
         let run = record.runs.last().map_or(0, |run| run.block);
         let binding = Binding { uuid, owner: id.0, epoch: tail.epoch };
         let name = names::file(id, record.kind);
-        Self { name, binding, tail, last: last.filter(|last| *last >= run) }
+        Self { name, binding, tail, last: last.filter(|last| *last >= run), in_tail }
     }
 }
 
@@ -107,7 +111,13 @@ impl Watch {
                 return Ok(true);
             }
         }
-        Ok(false)
+        let records = Records::read(files, uuid)?;
+        Ok(self.logs.iter().any(|log| {
+            let LogTail { size, .. } = log.tail;
+            let id = FileId(log.binding.owner);
+            let in_tail = records.as_ref().map(|tail| tail.after(id, log.binding.epoch, size));
+            in_tail.map_or(0, <[u8]>::len) != log.in_tail
+        }))
     }
 }
 

@@ -67,6 +67,11 @@ impl Binding {
         Cursor { sequence, chain: crc32c_append(self.seed(), &self.epoch.to_le_bytes()) }
     }
 
+    /// The checksum of two pieces, bound to store and log.
+    pub(crate) fn checksum_of(&self, head: &[u8], payload: &[u8]) -> u32 {
+        crc32c_append(self.checksum(head), payload)
+    }
+
     /// The checksum of a frame, given its bytes from the payload length on.
     fn checksum(&self, bytes: &[u8]) -> u32 {
         crc32c_append(self.seed(), bytes)

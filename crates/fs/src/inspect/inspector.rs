@@ -250,13 +250,17 @@ impl Inspector {
         if record.kind != FileKind::Log {
             return Err(StoreError::Invalid(format!("file {id}: expected a log")));
         }
-        let source: Box<dyn BlockSource> = match &self.subject {
+        match &self.subject {
             Subject::Devices(media) => {
-                Box::new(FileSource::new(media, id, &record.extents, Cause::Recovery))
+                let source = FileSource::new(media, id, &record.extents, Cause::Recovery);
+                Ok(LogWalk::new(Box::new(source), superblock.uuid, id, record))
             }
-            Subject::Files(files) => dir::file_source(&**files, id, record)?,
-        };
-        Ok(LogWalk::new(source, superblock.uuid, id, record))
+            Subject::Files(files) => {
+                let source = dir::file_source(&**files, id, record)?;
+                let tail = dir::tail(&**files, superblock.uuid)?.filter(|_| !record.sealed);
+                Ok(LogWalk::new(source, superblock.uuid, id, record).with_tail(tail))
+            }
+        }
     }
 
     /// Opens a file that is no log.

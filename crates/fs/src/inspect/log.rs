@@ -4,7 +4,8 @@
 //! At damage, the walk gives the error and goes on at the next frame of the run that verifies, else
 //! at the next run. Frames of an append that has no end are left out. The first append after damage
 //! may lack its front, because a frame does not say whether it begins an append. From there to the
-//! next run, the offsets of appends are too small by the missing bytes. The log must not be written
+//! next run, the offsets of appends are too small by the missing bytes. The last append of a log in
+//! a directory may have no frames: its bytes are in the file `TAIL`. The log must not be written
 //! meanwhile.
 
 use std::sync::Arc;
@@ -13,13 +14,14 @@ use terrace_env::store::StoreError;
 use terrace_env::{FileId, Uuid};
 
 use crate::catalog::{FileRecord, LogRun};
+use crate::dir::Records;
 use crate::frame::{Append, Assembler, Binding, BlockSource, Frame, Scanner};
 use crate::journal::FrameSeen;
 
 /// One append to a log. It is whole, but for the first one after damage: that may lack its front.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogAppend {
-    /// Its frames, one or more.
+    /// Its frames; none if it is in the tail of a directory.
     pub frames: Vec<FrameSeen>,
     /// The log's byte that the payload begins with, as long as nothing before it was damaged.
     pub offset: u64,
@@ -41,6 +43,8 @@ pub struct LogWalk {
     frames: Vec<FrameSeen>,
     offset: u64,
     end: Option<(String, u64)>,
+    /// Bytes after its frames.
+    tail: Option<Records>,
 }
 
 impl LogWalk {
@@ -63,9 +67,16 @@ impl LogWalk {
             frames: Vec::new(),
             offset: 0,
             end: None,
+            tail: None,
         };
         walk.scanner = walk.start();
         walk
+    }
+
+    /// The same, with the tail of its directory.
+    pub(super) fn with_tail(mut self, tail: Option<Records>) -> Self {
+        self.tail = tail;
+        self
     }
 
     /// Where the log ends, once the walk is over: the region, and the byte in it.
@@ -108,7 +119,15 @@ impl LogWalk {
                 Err(error) => self.behind(error)?,
             }
         }
-        Ok(None)
+        Ok(self.in_tail())
+    }
+
+    /// The bytes after the frames, as one append.
+    fn in_tail(&mut self) -> Option<LogAppend> {
+        let (tail, run, offset) = (self.tail.take()?, self.runs.last()?, self.offset);
+        let payload = tail.after(self.owner, run.epoch, offset).to_vec();
+        let frames = Vec::new();
+        (!payload.is_empty()).then_some(LogAppend { frames, offset, payload })
     }
 
     fn next_run(&mut self) {

@@ -42,8 +42,12 @@ impl Features {
     /// 0.
     pub const OFFLOAD: u64 = 1;
 
+    /// Incompatible: bytes of a log may be in the file `TAIL` of the directory.
+    pub const TAIL: u64 = 2;
+
     /// Features that this version knows.
-    pub const KNOWN: Self = Self { compat: 0, read_only_compat: 0, incompat: Self::OFFLOAD };
+    pub const KNOWN: Self =
+        Self { compat: 0, read_only_compat: 0, incompat: Self::OFFLOAD | Self::TAIL };
 
     /// The features of both.
     pub(crate) fn and(self, other: Self) -> Self {

@@ -89,6 +89,9 @@ fn frames(printer: &mut Printer<'_>, append: &LogAppend) -> Result<(), Failure> 
         },
         |out| {
             writeln!(out)?;
+            if append.frames.is_empty() {
+                writeln!(out, "in no frame, but in the file TAIL: {} bytes", append.payload.len())?;
+            }
             append.frames.iter().try_for_each(|frame| writeln!(out, "{}", frame_text(frame)))
         },
     )

@@ -22,8 +22,10 @@ struct Known {
     note: u8,
     names: BTreeSet<String>,
     bytes: Vec<u8>,
-    /// Number of bytes that must survive.
+    /// Number of bytes that must survive a power cut.
     durable: usize,
+    /// Number of bytes that must survive the end of a process, until a power cut.
+    written: usize,
     /// Ends of the appends.
     ends: Vec<usize>,
     /// Blocks from the front that were trimmed.
@@ -70,9 +72,14 @@ impl Client {
         Ok(())
     }
 
-    /// The process is gone, and its writers with it.
-    pub(super) fn dies(&mut self) {
+    /// The process is gone, and its writers with it. If the power is gone too, so may be bytes that
+    /// were not synced.
+    pub(super) fn dies(&mut self, power_cut: bool) {
         self.writers.clear();
+        if power_cut {
+            let worlds = [Some(&mut self.known), self.next.as_mut()].into_iter().flatten();
+            worlds.flat_map(|world| world.files.values_mut()).for_each(|file| file.written = 0);
+        }
     }
 
     fn step(&mut self, store: &Arc<dyn Store>, random: &mut Random) -> Result<(), StoreError> {
@@ -147,6 +154,7 @@ impl Client {
                     note: value,
                     names: [format!("t{}", writer.id())].into(),
                     durable: content.len(),
+                    written: 0,
                     bytes: content,
                     ends: Vec::new(),
                     trimmed: 0,
@@ -179,17 +187,17 @@ impl Client {
         transaction.create(id, note(value));
         self.commit(store, transaction, |world| {
             let (bytes, names, ends) = (Vec::new(), BTreeSet::new(), vec![0]);
-            let (sealed, durable, trimmed) = (false, 0, 0);
+            let (sealed, durable, written, trimmed) = (false, 0, 0, 0);
             world.files.insert(
                 id,
-                Known { kind, sealed, note: value, names, bytes, durable, ends, trimmed },
+                Known { kind, sealed, note: value, names, bytes, durable, written, ends, trimmed },
             );
         })?;
         self.writers.insert(id, writer);
         Ok(())
     }
 
-    /// Appends a few times to an unsealed file, and syncs it, or not.
+    /// Appends a few times to an unsealed file, and writes it out or syncs it, or not.
     fn append(&mut self, store: &Arc<dyn Store>, random: &mut Random) -> Result<(), StoreError> {
         let Some(id) = self.any(random, |file| !file.sealed) else { return Ok(()) };
         let writer = match self.writers.entry(id) {
@@ -203,6 +211,12 @@ impl Client {
             file.bytes.extend_from_slice(&content);
             file.ends.push(file.bytes.len());
             writer.append(&content)?;
+            if random.random() {
+                writer.write_out()?;
+                if file.kind == FileKind::Log {
+                    file.written = file.bytes.len();
+                }
+            }
         }
         if random.random() {
             writer.sync()?;
@@ -320,10 +334,11 @@ impl World {
                 size == file.bytes.len()
             } else {
                 let cut = file.kind != FileKind::Log || file.ends.contains(&size);
-                size >= file.durable && size <= file.bytes.len() && cut
+                size >= file.durable.max(file.written) && size <= file.bytes.len() && cut
             };
             if !possible {
-                return Some(format!("file {id} of {size} bytes, at least {}", file.durable));
+                let least = (file.durable, file.written);
+                return Some(format!("file {id} of {size} bytes, at least {least:?}"));
             }
             let start = (file.trimmed * 4096).min(size);
             let mut bytes = vec![0; size - start];

@@ -40,7 +40,7 @@ fn commits_that_wait_for_a_sync_go_in_one_write() {
 
 /// Written bytes of a log with appends of this size, and the number of writes.
 fn log_of(appends: usize, size: usize, write_out: bool, sync_every: usize) -> (u64, u64) {
-    let files = MemoryFiles::new();
+    let files = MemoryFiles::new().without_mapping();
     let store = open(&files).expect("an empty store");
     let mut log = create(&store, FileKind::Log);
     for n in 1..=appends {
@@ -244,7 +244,7 @@ fn a_file_whose_sync_failed_at_its_seal_is_not_sealed_by_a_second_commit() {
 
 #[test]
 fn a_write_out_that_fails_leaves_what_an_earlier_one_has_handed_over() {
-    let files = MemoryFiles::new();
+    let files = MemoryFiles::new().without_mapping();
     let store = open(&files).expect("an empty store");
     let mut writer = create(&store, FileKind::Log);
     let mut transaction = Transaction::new();

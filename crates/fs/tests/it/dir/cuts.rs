@@ -23,6 +23,8 @@ enum End {
 struct Lives {
     /// The most handles that may be open. With few, files are synced and closed early.
     handles: usize,
+    /// Whether files can be mapped.
+    mapped: bool,
     files: MemoryFiles,
     client: Client,
     random: Random,
@@ -32,8 +34,15 @@ struct Lives {
 impl Lives {
     fn new(seed: u64) -> Self {
         let handles = if seed.is_multiple_of(2) { usize::MAX } else { 6 };
-        let (files, client) = (MemoryFiles::new().with_handles(handles), Client::default());
-        Self { handles, files, client, random: Random::seeded(seed), steps: STEPS }
+        let mapped = seed % 4 < 3;
+        let files = Self::limited(MemoryFiles::new(), handles, mapped);
+        let (client, random) = (Client::default(), Random::seeded(seed));
+        Self { handles, mapped, files, client, random, steps: STEPS }
+    }
+
+    fn limited(files: MemoryFiles, handles: usize, mapped: bool) -> MemoryFiles {
+        let files = files.with_handles(handles);
+        if mapped { files } else { files.without_mapping() }
     }
 
     /// Opens the store, checks it, works, and ends at the given operation of this life, or earlier
@@ -57,13 +66,15 @@ impl Lives {
             assert!(done.is_ok() || !self.files.has_power(), "{done:?}");
         }
         let operations = self.files.operations() - first;
-        self.client.dies();
         match end {
             End::PowerCut => {
-                self.files = self.files.power_cut(&mut self.random).with_handles(self.handles);
+                let files = self.files.power_cut(&mut self.random);
+                self.files = Self::limited(files, self.handles, self.mapped);
             }
             End::ProcessDies => self.files.restart(),
         }
+        // Now handles of the old process can write no more.
+        self.client.dies(end == End::PowerCut);
         operations
     }
 

@@ -9,4 +9,5 @@ mod golden;
 mod handles;
 mod opening;
 mod specimen;
+mod tail;
 mod world;
