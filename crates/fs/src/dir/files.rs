@@ -104,6 +104,12 @@ pub trait FileHandle: Send + Sync + 'static {
     /// Writes all of `bytes` at `offset`.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
+    /// Writes all of `parts`, one after the other, at `offset`. A failure may leave any of the
+    /// bytes.
+    fn write_parts_at(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
+        self.write_at(offset, &parts.concat())
+    }
+
     /// Cuts or lengthens with zeros.
     fn set_size(&self, size: u64) -> io::Result<()>;
 

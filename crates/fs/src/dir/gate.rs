@@ -11,41 +11,47 @@
 //! itself.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use terrace_env::store::StoreError;
 use terrace_env::sync::{Condvar, Mutex};
 
+/// Flag of a gate that is shut.
+const SHUT: usize = 1 << (usize::BITS - 1);
+
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Gate {
-    is_shut: AtomicBool,
-    /// Number of passes given out.
-    passes: Mutex<usize>,
+    /// Number of passes given out, and the flag. One number, so that no pass is given out after the
+    /// flag is set: each append of a log takes a pass, and should take no lock for it.
+    passes: AtomicUsize,
+    /// Held by `shut` while it looks at the number, and to wake it.
+    waiting: Mutex<()>,
     returned: Condvar,
 }
 
 impl Gate {
     /// A permit to change files until it is dropped.
     pub(super) fn pass(self: &Arc<Self>) -> Result<Pass, StoreError> {
-        let mut passes = self.passes.lock();
-        self.check()?;
-        *passes += 1;
-        Ok(Pass(Arc::clone(self)))
+        let pass = Pass(Arc::clone(self));
+        let before = self.passes.fetch_add(1, Ordering::SeqCst);
+        // The dropped pass takes the number back.
+        if before & SHUT == 0 { Ok(pass) } else { Err(StoreError::Closed) }
     }
 
     /// An error once the gate is shut.
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        if self.is_shut.load(Ordering::Acquire) { Err(StoreError::Closed) } else { Ok(()) }
+        let is_shut = self.passes.load(Ordering::SeqCst) & SHUT != 0;
+        if is_shut { Err(StoreError::Closed) } else { Ok(()) }
     }
 
     /// Gives out no more passes, and waits for those given out. A thread that panics does not wait:
     /// its own writer may have one.
     pub(super) fn shut(&self) {
-        let mut passes = self.passes.lock();
-        self.is_shut.store(true, Ordering::Release);
-        while *passes > 0 && !std::thread::panicking() {
-            self.returned.wait(&mut passes);
+        let mut waiting = self.waiting.lock();
+        self.passes.fetch_or(SHUT, Ordering::SeqCst);
+        while self.passes.load(Ordering::SeqCst) != SHUT && !std::thread::panicking() {
+            self.returned.wait(&mut waiting);
         }
     }
 }
@@ -56,7 +62,12 @@ pub(super) struct Pass(Arc<Gate>);
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        *self.0.passes.lock() -= 1;
-        self.0.returned.notify_all();
+        let before = self.0.passes.fetch_sub(1, Ordering::SeqCst);
+        if before & SHUT != 0 {
+            // Under the lock, so that the wake does not come before the wait.
+            let waiting = self.0.waiting.lock();
+            self.0.returned.notify_all();
+            drop(waiting);
+        }
     }
 }

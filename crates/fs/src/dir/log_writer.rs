@@ -3,8 +3,8 @@
 //!
 //! 1. Appends are buffered in memory. A write-out writes them to the file as a frame; a sync does
 //!    so too, and syncs the file. If an append would make the buffer larger than 256 KiB, the bytes
-//!    before it are written first. An append that is longer than a frame holds (1 MiB) is written
-//!    at once, in several frames.
+//!    before it are written first. An append of more than 32 KiB is not buffered: it is written at
+//!    once, in frames of its own of at most 1 MiB, after the bytes before it.
 //! 2. A write-out may leave a frame of one block *open*: the next write writes the frame again,
 //!    with the appends since then, if they fit the block. So small appends that are written out one
 //!    by one share blocks. A sync closes the frame, and so do `finish` and a write that empties the
@@ -41,7 +41,7 @@ use super::reservation::Allowance;
 use super::tail::Tail;
 use super::volume::Volume;
 use crate::BLOCK;
-use crate::frame::{Binding, FrameHead, HEADER, PAYLOAD_MAX, blocks_for, encode_frame};
+use crate::frame::{Binding, FrameHead, HEADER, PAYLOAD_MAX, blocks_for, encode_head};
 
 /// The type of a log's frames; logs have only one.
 const LOG_FRAME: u8 = 1;
@@ -49,6 +49,9 @@ const LOG_FRAME: u8 = 1;
 /// Most buffered bytes before a frame is written unasked: much larger than a block, so that padding
 /// is negligible, and small enough for memory.
 const GATHER_MAX: usize = 256 << 10;
+
+/// The longest append that is buffered. To copy a longer one costs more than to write it by itself.
+const BUFFERED_MAX: usize = 32 << 10;
 
 /// A larger buffer is freed after its write: only a large append needs it.
 const BUFFER_KEPT: usize = 2 * GATHER_MAX;
@@ -209,8 +212,8 @@ impl LogWriter {
 }
 
 impl LogWriter {
-    /// Writes an append of more than a frame, frame by frame. At most one frame of it is copied. No
-    /// buffered bytes may precede it.
+    /// Writes an append in frames of its own, without a copy. No buffered bytes may
+    /// precede it.
     fn append_large(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         let id = self.node.id;
         let (binding, mut cursor, start, synced) = {
@@ -225,19 +228,19 @@ impl LogWriter {
         while !rest.is_empty() {
             let (part, after) = rest.split_at(rest.len().min(PAYLOAD_MAX));
             let head = FrameHead { synced, kind: LOG_FRAME, continues: !after.is_empty() };
-            self.buffer.clear();
-            encode_frame(&binding, &mut cursor, head, part, &mut self.buffer);
+            let front = encode_head(&binding, &mut cursor, head, part);
+            let blocks = blocks_for(part.len());
+            let padding = &[0; BLOCK][..blocks as usize * BLOCK - HEADER - part.len()];
             let place = u64::from(block) * BLOCK as u64;
-            let write = || self.node.file.write_at(place, &self.buffer);
+            let write = || self.node.file.write_parts_at(place, &[&front, part, padding]);
             if let Err(error) = self.volume.timed(self.cause, write) {
                 self.take_back(u64::from(start) * BLOCK as u64);
                 return Err(self.allowance.describe(&self.node, bytes.len(), error));
             }
-            self.volume.count_write(self.cause, self.buffer.len() as u64);
-            block += blocks_for(part.len());
+            self.volume.count_write(self.cause, u64::from(blocks) * BLOCK as u64);
+            block += blocks;
             rest = after;
         }
-        self.buffer = IoBuf::default();
         let mut state = self.node.lock();
         let log = &mut state.log;
         for part in bytes.chunks(PAYLOAD_MAX) {
@@ -271,13 +274,17 @@ impl FileWriter for LogWriter {
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         let _pass = self.volume.gate.pass()?;
         self.check()?;
-        self.node.check_writable()?;
-        let gathered = self.node.lock().log.pending.len();
+        let gathered = {
+            let state = self.node.lock();
+            self.node.check_writable_in(&state)?;
+            state.log.pending.len()
+        };
         // The last block may be open: it is closed, since this append does not go into it.
-        if gathered > 0 && gathered + bytes.len() > GATHER_MAX {
+        let is_large = bytes.len() > BUFFERED_MAX;
+        if gathered > 0 && (is_large || gathered + bytes.len() > GATHER_MAX) {
             self.put_out(true)?;
         }
-        if bytes.len() > PAYLOAD_MAX {
+        if is_large {
             self.append_large(bytes)?;
             self.allowance.spend(bytes.len() as u64);
             return Ok(());

@@ -117,13 +117,17 @@ impl Node {
 
     /// Checks that its writer may go on.
     pub(super) fn check_writable(&self) -> Result<(), StoreError> {
-        let state = self.lock();
+        self.check_writable_in(&self.lock())
+    }
+
+    /// The same of the locked state.
+    pub(super) fn check_writable_in(&self, state: &NodeState) -> Result<(), StoreError> {
         if state.deleted {
             return Err(StoreError::NotFound(self.id));
         }
         if state.sealed || state.finished {
             let expected = "an unsealed file whose writer has not finished";
-            return Err(self.wrong_state(expected, &state));
+            return Err(self.wrong_state(expected, state));
         }
         Ok(())
     }

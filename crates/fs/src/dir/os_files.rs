@@ -6,7 +6,7 @@
 //! for reading locks nothing. An opening with [`Access::Beside`] never does.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -182,6 +182,21 @@ impl FileHandle for File {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         assert_no_lock_held("a file operation");
         self.write_all_at(bytes, offset)
+    }
+
+    fn write_parts_at(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
+        assert_no_lock_held("a file operation");
+        let slices: Vec<_> = parts.iter().map(|part| IoSlice::new(part)).collect();
+        let mut written = rustix::io::pwritev(self, &slices, offset)?;
+        // Seldom are fewer bytes written: the others follow, part by part.
+        let mut place = offset;
+        for part in parts {
+            let done = written.min(part.len());
+            self.write_all_at(&part[done..], place + done as u64)?;
+            written -= done;
+            place += part.len() as u64;
+        }
+        Ok(())
     }
 
     fn set_size(&self, size: u64) -> io::Result<()> {

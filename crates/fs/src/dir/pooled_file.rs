@@ -216,6 +216,10 @@ impl FileHandle for PooledFile {
         self.acquire_for_change()?.handle.write_at(offset, bytes)
     }
 
+    fn write_parts_at(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
+        self.acquire_for_change()?.handle.write_parts_at(offset, parts)
+    }
+
     fn set_size(&self, size: u64) -> io::Result<()> {
         self.acquire_for_change()?.handle.set_size(size)
     }

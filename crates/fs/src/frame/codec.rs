@@ -116,6 +116,43 @@ pub fn encode_frame(
     encode_frame_of(binding, cursor, head, payload.len(), std::iter::once(payload), to);
 }
 
+/// The bytes of a frame before its payload, for a writer that copies no payload. Padding to a block
+/// follows it. Moves the cursor past the frame.
+///
+/// # Panics
+/// If the payload is longer than [`PAYLOAD_MAX`].
+pub(crate) fn encode_head(
+    binding: &Binding,
+    cursor: &mut Cursor,
+    head: FrameHead,
+    payload: &[u8],
+) -> [u8; HEADER] {
+    assert!(payload.len() <= PAYLOAD_MAX, "a frame of {} bytes", payload.len());
+    let mut bytes = Vec::with_capacity(HEADER);
+    put_head(binding, *cursor, head, payload.len(), &mut bytes);
+    let crc = binding.checksum_of(&bytes[4..], payload);
+    let mut encoded = [0; HEADER];
+    encoded.copy_from_slice(&bytes);
+    encoded[..4].copy_from_slice(&crc.to_le_bytes());
+    *cursor = Cursor { sequence: cursor.sequence + 1, chain: crc };
+    encoded
+}
+
+/// A head without its checksum.
+fn put_head(binding: &Binding, cursor: Cursor, head: FrameHead, len: usize, to: &mut impl Writer) {
+    assert!(head.synced <= cursor.sequence, "no frame vouches for itself");
+    to.put_u32(0);
+    to.put_u32(len as u32);
+    to.put_u64(cursor.sequence);
+    to.put_u64(head.synced);
+    to.put_u32(binding.epoch);
+    to.put_u32(cursor.chain);
+    to.put_u32(binding.tag());
+    to.put_u8(head.kind);
+    to.put_u8(VERSION);
+    to.put_u16(if head.continues { CONTINUES } else { 0 });
+}
+
 /// Like [`encode_frame`], for a payload in parts, of `len` bytes together.
 ///
 /// # Panics
@@ -130,18 +167,8 @@ pub(crate) fn encode_frame_of<'a>(
 ) {
     assert!(len <= PAYLOAD_MAX, "a frame of {len} bytes");
     assert!(to.len().is_multiple_of(BLOCK), "a frame starts on a block");
-    assert!(head.synced <= cursor.sequence, "no frame vouches for itself");
     let start = to.len();
-    to.put_u32(0);
-    to.put_u32(len as u32);
-    to.put_u64(cursor.sequence);
-    to.put_u64(head.synced);
-    to.put_u32(binding.epoch);
-    to.put_u32(cursor.chain);
-    to.put_u32(binding.tag());
-    to.put_u8(head.kind);
-    to.put_u8(VERSION);
-    to.put_u16(if head.continues { CONTINUES } else { 0 });
+    put_head(binding, *cursor, head, len, to);
     debug_assert_eq!(to.len() - start, HEADER);
     for part in parts {
         to.put(part);

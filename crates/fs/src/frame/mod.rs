@@ -29,10 +29,10 @@ mod source;
 
 pub(crate) use any_store::frames_of_any_store;
 pub use append::{Append, AppendScan, Assembler, Span};
-pub(crate) use codec::encode_frame_of;
 pub use codec::{
     Binding, Cursor, Frame, FrameHead, HEADER, PAYLOAD_MAX, blocks_for, encode_frame, payload_room,
 };
+pub(crate) use codec::{encode_frame_of, encode_head};
 pub use log::{LOG_FRAME, LogScan, LogTail};
 pub(crate) use look::{checksum_at, stands_at};
 pub use scan::Scanner;

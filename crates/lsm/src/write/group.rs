@@ -24,6 +24,7 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use terrace_env::SeqNo;
 use terrace_env::sync::switch_point;
 
@@ -58,6 +59,15 @@ impl GroupWriter {
     /// Writes a group, or a part of one, whose guards hold; returns the tickets that failed.
     pub(super) fn write_part(&self, log: &mut ActiveLog, group: Vec<Pending>) -> Vec<(u64, Error)> {
         let mut failed = Vec::new();
+        // A group of one is the usual case, and needs no lists.
+        if let [only] = &group[..]
+            && !only.batch.only_deletes()
+        {
+            if let Err((error, refused)) = self.try_group(log, group, false, &mut failed) {
+                failed.extend(refused.iter().map(|pending| (pending.ticket, error.clone())));
+            }
+            return failed;
+        }
         let (deletes, puts): (Vec<_>, Vec<_>) =
             group.into_iter().partition(|pending| pending.batch.only_deletes());
         if puts.is_empty() {
@@ -115,7 +125,7 @@ impl GroupWriter {
             self.room.note(error.clone());
             return Err((error, group));
         }
-        let tickets = |wants: fn(&Pending) -> bool| -> Vec<u64> {
+        let tickets = |wants: fn(&Pending) -> bool| -> SmallVec<[u64; 4]> {
             group.iter().filter(|pending| wants(pending)).map(|pending| pending.ticket).collect()
         };
         let lasting = tickets(|pending| pending.durability > Durability::Gathered);
@@ -225,7 +235,7 @@ impl GroupWriter {
 /// batches leave gaps in the sequences of the log.
 fn append(log: &mut ActiveLog, group: &mut [Pending]) -> Result<(), Error> {
     let mut next = log.next;
-    let mut filled: Vec<&mut Pending> =
+    let mut filled: SmallVec<[&mut Pending; 4]> =
         group.iter_mut().filter(|pending| !pending.batch.is_empty()).collect();
     for pending in &mut filled {
         pending.batch.set_sequence(next);
