@@ -47,7 +47,10 @@ impl MemoryGauge {
     /// small pieces. All others take a [lease](Self::lease).
     pub fn take(&self, bytes: u64) {
         let used = self.0.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        self.0.peak.fetch_max(used, Ordering::Relaxed);
+        // A new peak is rare, and its operation is a loop on most processors.
+        if used > self.0.peak.load(Ordering::Relaxed) {
+            self.0.peak.fetch_max(used, Ordering::Relaxed);
+        }
         if let Some(whole) = &self.0.whole {
             whole.take(bytes);
         }

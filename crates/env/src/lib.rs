@@ -4,10 +4,11 @@
 //! A store that takes these things from here alone can run on real threads, and unchanged as
 //! simulated actors on a virtual clock ([`runner`]). [`Store`] is the interface between a key-value
 //! engine and the keeper of its files; an in-memory fake is included. The other modules have units
-//! and ids, I/O buffers and pages, sequences that share chunks, hash tables, checksums, the byte
-//! codec, memory gauges, limits of options, claims of users, reading of text up to a limit, text
-//! with its invisible characters escaped, a test for regular files, locked files, and the causes of
-//! I/O and waits; for tests there are seeds, and rules that can be broken on purpose.
+//! and ids, I/O buffers and pages, copies of a value per thread, sequences that share chunks, hash
+//! tables, checksums, the byte codec, memory gauges, limits of options, claims of users, reading of
+//! text up to a limit, text with its invisible characters escaped, a test for regular files, locked
+//! files, and the causes of I/O and waits; for tests there are seeds, and rules that can be broken
+//! on purpose.
 //!
 //! No lock of [`sync`] may be held over a wait, such as a sleep, a wait for a condition or for an
 //! actor's end, except for the lock that belongs to the condition. Debug builds panic at these.
@@ -28,6 +29,7 @@ mod limit;
 mod lock_holders;
 mod locked_file;
 mod pages;
+mod per_thread;
 pub mod random;
 pub mod regular_file;
 pub mod runner;
@@ -51,6 +53,7 @@ pub use limit::{Limit, OutOfRange};
 pub use lock_holders::{LockHolder, command_of, lock_holders, lock_holders_in_words};
 pub use locked_file::LockedFile;
 pub use pages::{MAPPED_MIN, Pages};
+pub use per_thread::PerThread;
 pub use seeds::test_seeds;
 pub use store::Store;
 pub use time::Time;
