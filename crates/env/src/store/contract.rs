@@ -365,6 +365,13 @@ pub trait FileReader: Send + Sync {
     /// Fills `into` with the bytes from `offset` on; all of them, or an error.
     fn read_at(&self, offset: u64, into: &mut [u8], cause: Cause) -> Result<(), StoreError>;
 
+    /// The `len` bytes from `offset` on, in memory of their own; all of them, or an error.
+    fn read(&self, offset: u64, len: usize, cause: Cause) -> Result<Vec<u8>, StoreError> {
+        let mut bytes = vec![0; len];
+        self.read_at(offset, &mut bytes, cause)?;
+        Ok(bytes)
+    }
+
     /// Begins to fill `into` with the bytes from `offset` on, as [`read_at`](Self::read_at) does,
     /// and returns before they are there if the store can. The bytes are those of a moment between
     /// this call and the end of the wait.

@@ -101,6 +101,13 @@ pub trait FileHandle: Send + Sync + 'static {
     /// Fills `into` with the bytes from `offset` on; all of them, or an error.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
 
+    /// The `len` bytes from `offset` on; all of them, or an error.
+    fn read(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; len];
+        self.read_at(offset, &mut bytes)?;
+        Ok(bytes)
+    }
+
     /// Writes all of `bytes` at `offset`.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
 use rustix::process::Resource;
 use terrace_env::store::StoreError;
 use terrace_env::sync::{Mutex, assert_no_lock_held};
@@ -177,6 +178,23 @@ impl FileHandle for File {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         assert_no_lock_held("a file operation");
         self.read_exact_at(into, offset)
+    }
+
+    /// The memory is not filled with zeros before.
+    fn read(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        assert_no_lock_held("a file operation");
+        let mut bytes = Vec::with_capacity(len);
+        while bytes.len() < len {
+            let at = offset + bytes.len() as u64;
+            match rustix::io::pread(self, rustix::buffer::spare_capacity(&mut bytes), at) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        // The memory may be larger than asked for.
+        bytes.truncate(len);
+        Ok(bytes)
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {

@@ -212,6 +212,10 @@ impl FileHandle for PooledFile {
         self.acquire()?.handle.read_at(offset, into)
     }
 
+    fn read(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        self.acquire()?.handle.read(offset, len)
+    }
+
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.acquire_for_change()?.handle.write_at(offset, bytes)
     }

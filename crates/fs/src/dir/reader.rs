@@ -28,8 +28,8 @@ use crate::catalog::ExtentMap;
 pub(super) struct Reader {
     volume: Arc<Volume>,
     node: Arc<Node>,
-    /// The part of a sealed file that may be read.
-    map: Option<Arc<ExtentMap>>,
+    /// The part of a sealed file that may be read, and the file's size, which does not change.
+    sealed: Option<(Arc<ExtentMap>, u64)>,
     frame: Mutex<Option<(Spot, Arc<Vec<u8>>)>>,
 }
 
@@ -43,7 +43,8 @@ enum Piece {
 impl Reader {
     /// A handle for a file of which a reader has been counted.
     pub(super) fn new(volume: Arc<Volume>, node: Arc<Node>, map: Option<Arc<ExtentMap>>) -> Self {
-        Self { volume, node, map, frame: Mutex::default() }
+        let sealed = map.map(|map| (map, node.lock().size));
+        Self { volume, node, sealed, frame: Mutex::default() }
     }
 
     fn out_of_range(&self, start: u64, end: u64, valid: String) -> StoreError {
@@ -52,7 +53,7 @@ impl Reader {
 
     /// Checks that none of the bytes has been trimmed.
     fn check_mapped(&self, start: u64, end: u64) -> Result<(), StoreError> {
-        let Some(map) = &self.map else { return Ok(()) };
+        let Some((map, _)) = &self.sealed else { return Ok(()) };
         let mut at = start;
         while at < end {
             let block = u32::try_from(at / BLOCK as u64).unwrap_or(u32::MAX);
@@ -125,19 +126,33 @@ impl Reader {
     }
 
     fn read_file(&self, offset: u64, into: &mut [u8]) -> Result<(), StoreError> {
+        let read = self.node.file.read_at(offset, into);
+        read.map_err(|error| self.explained(offset, into.len(), error))
+    }
+
+    /// The error of a failed read of the file.
+    fn explained(&self, offset: u64, len: usize, error: std::io::Error) -> StoreError {
+        // Closing the store removes the deleted files that have readers.
+        if let Err(closed) = self.volume.gate.check() {
+            return closed;
+        }
+        if error.kind() == std::io::ErrorKind::UnexpectedEof {
+            let (expected, got) = (format!("{len} bytes"), "the end of the file".to_owned());
+            return StoreError::Corruption { region: self.path(), offset, expected, got };
+        }
         let name = names::file(self.node.id, self.node.kind);
-        self.node.file.read_at(offset, into).map_err(|error| {
-            // Closing the store removes the deleted files that have readers.
-            if let Err(closed) = self.volume.gate.check() {
-                return closed;
-            }
-            if error.kind() == std::io::ErrorKind::UnexpectedEof {
-                let expected = format!("{} bytes", into.len());
-                let got = "the end of the file".to_owned();
-                return StoreError::Corruption { region: self.path(), offset, expected, got };
-            }
-            self.volume.describe("reading", &name, error)
-        })
+        self.volume.describe("reading", &name, error)
+    }
+
+    /// Checks that bytes can be read.
+    fn check(&self, offset: u64, len: usize) -> Result<(), StoreError> {
+        self.volume.gate.check()?;
+        let size = self.len();
+        let end = offset.saturating_add(len as u64);
+        if end > size {
+            return Err(self.out_of_range(offset, end, format!("{size} bytes")));
+        }
+        self.check_mapped(offset, end)
     }
 }
 
@@ -147,25 +162,29 @@ impl FileReader for Reader {
     }
 
     fn len(&self) -> u64 {
-        self.node.lock().size
+        self.sealed.as_ref().map_or_else(|| self.node.lock().size, |(_, size)| *size)
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8], cause: Cause) -> Result<(), StoreError> {
-        self.volume.gate.check()?;
-        let size = self.len();
-        let end = offset.saturating_add(into.len() as u64);
-        if end > size {
-            return Err(self.out_of_range(offset, end, format!("{size} bytes")));
-        }
-        self.volume.timed(cause, || {
-            if self.node.kind == FileKind::Log {
-                return self.read_log(offset, into);
-            }
-            self.check_mapped(offset, end)?;
-            self.read_file(offset, into)
+        self.check(offset, into.len())?;
+        self.volume.timed(cause, || match self.node.kind {
+            FileKind::Log => self.read_log(offset, into),
+            FileKind::Table | FileKind::Client => self.read_file(offset, into),
         })?;
         self.volume.count_read(cause, into.len() as u64);
         Ok(())
+    }
+
+    fn read(&self, offset: u64, len: usize, cause: Cause) -> Result<Vec<u8>, StoreError> {
+        if self.node.kind == FileKind::Log {
+            let mut bytes = vec![0; len];
+            return self.read_at(offset, &mut bytes, cause).map(|()| bytes);
+        }
+        self.check(offset, len)?;
+        let read = self.volume.timed(cause, || self.node.file.read(offset, len));
+        let bytes = read.map_err(|error| self.explained(offset, len, error))?;
+        self.volume.count_read(cause, len as u64);
+        Ok(bytes)
     }
 }
 

@@ -19,7 +19,7 @@ use std::sync::{Arc, Weak};
 use terrace_env::store::{FileKind, IoCounts, StoreError};
 use terrace_env::sync::{GroupCommit, Mutex, QueueGuard};
 use terrace_env::wait::{WaitCause, WaitCounts};
-use terrace_env::{Cause, FileId, Users, Uuid};
+use terrace_env::{Cause, FileId, PerThread, Users, Uuid};
 
 use super::commit::{Queue, Work};
 use super::gate::Gate;
@@ -58,7 +58,9 @@ pub(super) struct Volume {
     /// Of an opening next to a writer.
     pub(super) watch: Option<Watch>,
     tail: Mutex<TailPlace>,
+    /// Counts without those of reads.
     io: Mutex<IoCounts>,
+    reads: PerThread<ReadCounts>,
     pub(super) waits: WaitCounts,
 }
 
@@ -72,6 +74,13 @@ enum TailPlace {
     /// A log has it; or the host has no mapped memory; or it holds bytes that are in no frame, and
     /// its log has no writer any more.
     Gone,
+}
+
+/// Reads and their bytes, by cause.
+#[derive(Debug, Default)]
+struct ReadCounts {
+    reads: [AtomicU64; Cause::ALL.len()],
+    bytes: [AtomicU64; Cause::ALL.len()],
 }
 
 /// State under the lock.
@@ -112,10 +121,25 @@ impl Volume {
         (state, journal): (State, Option<Journal>),
     ) -> Self {
         let (created, io, waits) = (AtomicU64::new(0), Mutex::default(), WaitCounts::default());
+        let reads = PerThread::default();
         let (users, gate) = (Users::default(), Arc::default());
         let commits = GroupCommit::new(state, journal);
         let (watch, tail) = (None, Mutex::default());
-        Self { files, access, uuid, epoch, created, commits, gate, users, watch, tail, io, waits }
+        Self {
+            files,
+            access,
+            uuid,
+            epoch,
+            created,
+            commits,
+            gate,
+            users,
+            watch,
+            tail,
+            io,
+            reads,
+            waits,
+        }
     }
 
     /// The same, with this watch.
@@ -160,7 +184,16 @@ impl Volume {
     }
 
     pub(super) fn io(&self) -> IoCounts {
-        self.io.lock().clone()
+        let mut io = self.io.lock().clone();
+        for counts in self.reads.iter() {
+            for (sum, count) in io.reads.iter_mut().zip(&counts.reads) {
+                *sum += count.load(Ordering::Relaxed);
+            }
+            for (sum, bytes) in io.read_bytes.iter_mut().zip(&counts.bytes) {
+                *sum += bytes.load(Ordering::Relaxed);
+            }
+        }
+        io
     }
 
     /// Counts the time that an operation on files takes, as one on a device.
@@ -169,9 +202,9 @@ impl Volume {
     }
 
     pub(super) fn count_read(&self, cause: Cause, bytes: u64) {
-        let mut io = self.io.lock();
-        io.reads[cause as usize] += 1;
-        io.read_bytes[cause as usize] += bytes;
+        let counts = self.reads.own();
+        counts.reads[cause as usize].fetch_add(1, Ordering::Relaxed);
+        counts.bytes[cause as usize].fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(super) fn count_write(&self, cause: Cause, bytes: u64) {

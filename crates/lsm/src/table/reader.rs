@@ -477,7 +477,5 @@ pub(super) fn read(
     size: usize,
     cause: Cause,
 ) -> Result<Bytes, Error> {
-    let mut bytes = vec![0; size];
-    file.read_at(offset, &mut bytes, cause)?;
-    Ok(bytes.into())
+    Ok(file.read(offset, size, cause)?.into())
 }
