@@ -1,14 +1,16 @@
 //! [`Counters`]: the engine's own counts since it was opened, of writes, reads, jobs, waits, and
 //! the work in each level.
 //!
-//! A count or a maximum never decreases. Maxima of time are in nanoseconds. Any thread may count.
-//! The counts are separate atomics, so counts that are read together may be of different moments.
+//! A count or a maximum never decreases. Point reads count per thread. Maxima of time are in
+//! nanoseconds. Any thread may count. The counts are separate atomics, so counts that are read
+//! together may be of different moments.
 //! The waits of the longest write are under a lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use terrace_env::PerThread;
 use terrace_env::sync::Mutex;
 use terrace_env::wait::{WaitCounts, Waits};
 use terrace_policy::{LEVELS_MAX, Merge};
@@ -86,8 +88,6 @@ pub(crate) struct LevelCounts {
     pub(crate) merges: Count,
     /// Tables that these merges read, of all levels.
     pub(crate) tables_merged: Count,
-    /// Tables of the level that point reads searched.
-    pub(crate) tables_searched: Count,
 }
 
 impl LevelCounts {
@@ -109,7 +109,6 @@ pub(crate) struct Counters {
     pub(crate) entries_written: Count,
     pub(crate) conflicts: Count,
     pub(crate) groups: Count,
-    pub(crate) gets: Count,
     pub(crate) scans: Count,
     pub(crate) scan_entries_passed: Count,
     pub(crate) scan_ranges_skipped: Count,
@@ -131,6 +130,21 @@ pub(crate) struct Counters {
     pub(crate) waits: WaitCounts,
     pub(crate) longest_write: LongestWrite,
     pub(crate) levels: Vec<LevelCounts>,
+    point_reads: PerThread<PointReadCounts>,
+}
+
+/// Counts of point reads.
+#[derive(Debug)]
+struct PointReadCounts {
+    gets: Count,
+    /// Tables searched, by level.
+    searched: [Count; LEVELS_MAX],
+}
+
+impl Default for PointReadCounts {
+    fn default() -> Self {
+        Self { gets: Count::default(), searched: std::array::from_fn(|_| Count::default()) }
+    }
 }
 
 impl Counters {
@@ -141,7 +155,6 @@ impl Counters {
             entries_written: count(),
             conflicts: count(),
             groups: count(),
-            gets: count(),
             scans: count(),
             scan_entries_passed: count(),
             scan_ranges_skipped: count(),
@@ -161,17 +174,29 @@ impl Counters {
             waits: WaitCounts::default(),
             longest_write: LongestWrite::default(),
             levels: (0..LEVELS_MAX).map(|_| LevelCounts::default()).collect(),
+            point_reads: PerThread::default(),
         }
+    }
+
+    /// Counts point reads.
+    pub(crate) fn got(&self, keys: u64) {
+        self.point_reads.own().gets.add(keys);
+    }
+
+    /// Number of point reads.
+    pub(crate) fn gets(&self) -> u64 {
+        self.point_reads.iter().map(|counts| counts.gets.get()).sum()
     }
 
     /// Counts a search of a table of the level by a point read.
     pub(crate) fn searched(&self, level: u8) {
-        self.levels[usize::from(level)].tables_searched.add(1);
+        self.point_reads.own().searched[usize::from(level)].add(1);
     }
 
     /// Tables that point reads searched, by level, down to the deepest one.
     pub(crate) fn tables_searched(&self) -> Vec<u64> {
-        let mut counts: Vec<u64> = self.levels.iter().map(|it| it.tables_searched.get()).collect();
+        let of = |level: usize| self.point_reads.iter().map(move |it| it.searched[level].get());
+        let mut counts: Vec<u64> = (0..LEVELS_MAX).map(|level| of(level).sum()).collect();
         counts.truncate(counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1));
         counts
     }

@@ -224,7 +224,7 @@ impl Sources<'_> {
             entries_written: counters.entries_written.get(),
             conflicts: counters.conflicts.get(),
             groups: counters.groups.get(),
-            gets: counters.gets.get(),
+            gets: counters.gets(),
             tables_searched: searched.iter().sum(),
             tables_searched_by_level: searched,
             scans: counters.scans.get(),

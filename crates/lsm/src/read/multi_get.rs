@@ -54,7 +54,7 @@ impl Reader {
         view.closed.check()?;
         view.spaces.check_read(space)?;
         let date = runner::date();
-        self.counters.gets.add(keys.len() as u64);
+        self.counters.got(keys.len() as u64);
         let seek_keys: Vec<_> =
             keys.iter().map(|key| key::seek_key(space, key, sequence)).collect();
         let mut order: Vec<usize> = (0..keys.len()).collect();

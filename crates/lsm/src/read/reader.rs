@@ -137,7 +137,7 @@ impl Reader {
         view.closed.check()?;
         view.spaces.check_read(space)?;
         let sequence = at.unwrap_or_else(|| self.tree.visible());
-        self.counters.gets.add(1);
+        self.counters.got(1);
         cost::charge_get();
         let seek_key = key::seek_key(space, user_key, sequence);
         for memtable in view.memtables() {
