@@ -151,7 +151,7 @@ impl TableFile {
     pub fn read_filter(&self) -> Result<Option<FilterParameters>, Error> {
         let mut parameters: Option<FilterParameters> = None;
         for at in self.partitions()?.iter().filter_map(|partition| partition.filter) {
-            let Some(filter) = Filter::new(self.contents("filter", at)?.0) else { continue };
+            let Some(filter) = Filter::new(&self.contents("filter", at)?.0) else { continue };
             let more = filter.parameters();
             let lines = parameters.map_or(0, |parameters| parameters.lines);
             parameters = Some(FilterParameters { lines: lines.saturating_add(more.lines), ..more });

@@ -250,15 +250,13 @@ impl Table {
     pub(super) fn keep_stored_filter(&self, partition: usize, stored: &Bytes) {
         let Some(handle) = self.filter_handle(partition) else { return };
         if let Ok(contents) = self.name().open("filter", handle.offset, stored) {
-            // A copy, because the bytes may be a part of a larger buffer.
-            let filter = Filter::new(Bytes::copy_from_slice(&contents));
-            self.keep_filter(partition, self.counted(filter));
+            self.keep_filter(partition, self.counted(Filter::new(&contents)));
         }
     }
 
     fn read_filter(&self, handle: Handle, cause: Cause) -> Result<Option<Filter>, Error> {
         let stored = self.read(handle.offset, handle.size as usize, cause)?;
-        Ok(Filter::new(self.name().open("filter", handle.offset, &stored)?))
+        Ok(Filter::new(&self.name().open("filter", handle.offset, &stored)?))
     }
 
     /// Reads and checks all filters.
