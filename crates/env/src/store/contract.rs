@@ -379,6 +379,12 @@ pub trait FileReader: Send + Sync {
         PendingRead::done(self.read_at(offset, &mut into, cause).map(|()| into))
     }
 
+    /// Whether [`submit`](Self::submit) may return before the bytes are there. If not, nothing is
+    /// gained by a submission before the bytes are needed.
+    fn queues(&self) -> bool {
+        true
+    }
+
     /// Reads a part of this file, and by the same request those parts of `behind` that follow it on
     /// the device: each in a sealed file that begins at the end of the file before it. The parts
     /// are ranges of bytes; the request has at most `most` bytes.

@@ -165,6 +165,11 @@ impl FileReader for Reader {
         self.sealed.as_ref().map_or_else(|| self.node.lock().size, |(_, size)| *size)
     }
 
+    /// The host reads ahead, and has most blocks in memory.
+    fn queues(&self) -> bool {
+        false
+    }
+
     fn read_at(&self, offset: u64, into: &mut [u8], cause: Cause) -> Result<(), StoreError> {
         self.check(offset, into.len())?;
         self.volume.timed(cause, || match self.node.kind {

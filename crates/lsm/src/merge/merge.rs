@@ -8,7 +8,7 @@
 //! - A seek over several runs submits the first read of data in each run before it waits for one of
 //!   these reads, so that the device works on all of them. Reads that open a table, or read an
 //!   index, are waited for one by one. On a disk, the read of the last run comes last and is not
-//!   submitted.
+//!   submitted. In a store that does not queue reads, such as a directory, no read is submitted.
 //! - If a seek forward leads to the first entry of a block, and the run's index has first keys, the
 //!   run is placed by the first key. The block is neither submitted nor read until its first entry
 //!   is the first of all sources. Such blocks are waited for one by one.
@@ -301,14 +301,18 @@ impl Merge {
         self.sources.len() * each + self.sources.iter().map(of).sum::<usize>()
     }
 
-    /// Submits the first read of each run, if there are several, before the first is waited for.
+    /// Submits the first read of each run, if there are several, before the first is waited for. A
+    /// store that does not queue reads gets each read when it is needed.
     ///
     /// On a disk, the last run is left out. It is the oldest and has most of the entries. After its
     /// last block, a disk reads ahead for free, and that helps the last run if its read comes last.
     /// The disk itself orders submitted reads.
     fn submit_seek(&mut self, submit: impl Fn(&mut RunCursor)) {
-        let is_run = |source: &&Source| matches!(source, Source::Run(_));
-        if self.sources.iter().filter(is_run).nth(1).is_none() {
+        let queues = |source: &&Source| match source {
+            Source::Memory(_) => false,
+            Source::Run(cursor) => cursor.queues_reads(),
+        };
+        if self.sources.iter().filter(queues).nth(1).is_none() {
             return;
         }
         let mut submitted = self.sources.len();

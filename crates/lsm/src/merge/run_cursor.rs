@@ -64,6 +64,11 @@ impl RunCursor {
         self.run.segments[0].table.is_on_disk()
     }
 
+    /// Whether reads that are submitted may be in flight together.
+    pub(crate) fn queues_reads(&self) -> bool {
+        self.run.queues_reads()
+    }
+
     /// Index of the first segment that ends after the key.
     fn place_of(&self, full_key: &[u8]) -> usize {
         self.run.segments.partition_point(|segment| &segment.span.end[..] <= full_key)

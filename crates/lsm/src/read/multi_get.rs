@@ -6,6 +6,7 @@
 //!    block is submitted, in the first run whose filter admits the key, unless the block is in
 //!    memory. So a flash drive works on many blocks at a time. A group ends when [`READS_MAX`]
 //!    reads are in flight.
+//!    If the store does not queue reads, none is submitted, and all keys are one group.
 //! 3. The keys of the group are looked up in run after run, from the newest to the oldest, until a
 //!    run knows the key.
 //!
@@ -93,11 +94,14 @@ fn search_runs(
     (options, date): (ReadOptions, Date),
 ) -> Result<(), Error> {
     let mut reads = PointReads::several(options);
+    let queues = view.version.places().any(|(_, run)| run.queues_reads());
     let mut rest = &mut left[..];
     while !rest.is_empty() {
         let mut count = 0;
         while count < rest.len() && (count == 0 || reads.left() < READS_MAX) {
-            submit(view, &mut rest[count].sought, &mut reads);
+            if queues {
+                submit(view, &mut rest[count].sought, &mut reads);
+            }
             count += 1;
         }
         let (keys, further) = rest.split_at_mut(count);

@@ -105,6 +105,11 @@ impl TableHandle {
         self.on_disk
     }
 
+    /// Whether reads that are submitted may be in flight together.
+    pub(crate) fn queues_reads(&self) -> bool {
+        self.file.queues()
+    }
+
     pub(crate) fn size(&self) -> ByteCount {
         self.size
     }

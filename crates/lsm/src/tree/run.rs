@@ -250,6 +250,11 @@ impl Run {
     pub(crate) fn overlapping(&self, span: &Span) -> (usize, ChunkedSlice<'_, Segment>) {
         let first = self.segments.partition_point(|segment| segment.span.end <= span.start);
         let behind = self.segments.partition_point(|segment| segment.span.start < span.end);
+    /// Whether reads that are submitted to its tables may be in flight together.
+    pub(crate) fn queues_reads(&self) -> bool {
+        self.segments.get(0).is_some_and(|segment| segment.table.queues_reads())
+    }
+
         (first, self.segments.slice(first..behind.max(first)))
     }
 
