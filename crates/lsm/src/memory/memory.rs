@@ -20,6 +20,7 @@ use terrace_env::{ByteCount, MemoryGauge, MemoryLease};
 
 use super::cache::BlockCache;
 use super::resident::{Clock, Owner, PartClass, Slot};
+use super::scan_buffers::{BUFFER_BYTES, ScanBuffers};
 use super::walk::Walk;
 use crate::Error;
 use crate::options::{EngineOptions, Shares, TableShape};
@@ -50,6 +51,9 @@ const POSITIONS_MIN: u64 = 256 << 10;
 const JOB_PART: u64 = 32;
 const SCAN_PART: u64 = 8;
 const SCAN_PART_FIRST: u64 = 128;
+/// First read of a scan after its first block, if the host has the file in memory: then a read
+/// costs little more than the copy of its bytes.
+const CACHED_SCAN_FIRST: usize = 8 << 10;
 
 /// Memory that the engine holds, and its budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,6 +102,7 @@ pub(crate) struct Memory {
     transactions: MemoryGauge,
     pub(crate) jobs: MemoryGauge,
     pub(crate) scans: MemoryGauge,
+    pub(crate) scan_buffers: Arc<ScanBuffers>,
     /// Open scans and cursors, without their read-ahead.
     positions: MemoryGauge,
     /// Bytes of these for which tables and cache make room.
@@ -121,7 +126,7 @@ impl Memory {
         let whole = MemoryGauge::new("all");
         let (tables, cached) = (whole.part("tables"), whole.part("cache"));
         let (filters, indexes) = (tables.part("filters"), tables.part("indexes"));
-        let log = whole.part("log");
+        let (log, scans) = (whole.part("log"), whole.part("scans"));
         let shape = options.tables.shape();
         Arc::new(Self {
             shares,
@@ -135,7 +140,8 @@ impl Memory {
             batches: whole.part("batches"),
             transactions: whole.part("transactions"),
             jobs: whole.part("jobs"),
-            scans: whole.part("scans"),
+            scan_buffers: Arc::new(ScanBuffers::new(scans.clone(), shares.scans)),
+            scans,
             positions: whole.part("positions"),
             positions_balanced: AtomicU64::new(0),
             tables_max: AtomicU64::new(shares.tables().0),
@@ -349,6 +355,14 @@ impl Memory {
         let wanted = before.saturating_mul(2).clamp(first, most);
         let used = self.scans.used().0.saturating_sub(own);
         share(used, self.shares.scans, first, wanted)
+    }
+
+    /// The same, if the host reads ahead and has most bytes in memory: a scan that ends leaves a
+    /// sixth of the bytes that it has read unused, and not a third.
+    pub(crate) fn cached_scan_ahead(&self, before: usize, own: u64) -> usize {
+        let wanted = (before + before / 2).clamp(CACHED_SCAN_FIRST, BUFFER_BYTES);
+        let used = self.scans.used().0.saturating_sub(own);
+        share(used, self.shares.scans, CACHED_SCAN_FIRST, wanted)
     }
 
     /// A part of the bytes that jobs move at once.

@@ -6,6 +6,7 @@
 //! | how much memory does each part use | `memory` |
 //! | which data blocks stay in memory | `cache` |
 //! | which parts of open tables stay in memory | `resident` |
+//! | which buffers of scans are used again | `scan_buffers` |
 //! | is a table walked for a client or for a job | `walk` |
 //!
 //! # Shares
@@ -35,10 +36,12 @@ mod cache;
 #[expect(clippy::module_inception, reason = "a file is named after its principal type")]
 mod memory;
 mod resident;
+mod scan_buffers;
 mod walk;
 
 pub use memory::MemoryStats;
 
 pub(crate) use memory::{Memory, writer_bytes};
 pub(crate) use resident::{Glance, Owner, Part, PartClass, Slot};
+pub(crate) use scan_buffers::ScanBuffers;
 pub(crate) use walk::Walk;

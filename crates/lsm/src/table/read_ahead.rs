@@ -5,8 +5,9 @@
 //!   the longer it goes on. Sections of data are smaller if memory is short.
 //! - While a walk forward consumes one section, the read of the next one can be in flight. A job
 //!   submits a section of data early, and none of an index; a scan submits the next section once
-//!   its sections have their largest size. If memory is short, or the walk may end before the next
-//!   section, that section is read when the walk comes to it.
+//!   its sections have their largest size, and none if the store does not queue reads. If memory is
+//!   short, or the walk may end before the next section, that section is read when the walk comes
+//!   to it.
 //! - A section may end within a block. Then the part in memory is kept, and the rest is read with
 //!   the next section. (A walk backward reads the whole block again.)
 //!
@@ -21,6 +22,8 @@
 //!
 //! One owner, which holds no lock. A call may wait for the device, and so may a drop with a read in
 //! flight. While the next section is read, there are two in memory.
+
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use terrace_env::store::{PendingRead, ReadBuf, StoreError};
@@ -159,7 +162,9 @@ impl ReadAhead {
     /// A read-ahead without a section.
     pub(super) fn new(table: &Table, walk: Walk, area: Area) -> Self {
         let memory = table.memory();
-        let section = Section::new(memory.gauge(walk));
+        let reuses = walk == Walk::Scan && !table.queues_reads();
+        let buffers = reuses.then(|| Arc::clone(&memory.scan_buffers));
+        let section = Section::new(memory.gauge(walk), buffers);
         Self {
             walk,
             area,
@@ -239,7 +244,7 @@ impl ReadAhead {
             (Walk::Job(_), Area::Index) => false,
             (Walk::Scan, _) => {
                 let middle = self.offset + (self.end - self.offset) / 2;
-                handle.offset >= middle && self.has_room(table)
+                table.queues_reads() && handle.offset >= middle && self.has_room(table)
             }
         }
     }
@@ -405,6 +410,9 @@ impl ReadAhead {
             (Walk::Job(_), Area::Data) => memory.job_ahead(self.section.counted()),
             (Walk::Job(_), Area::Index) => memory.job_index_ahead(),
             (Walk::Scan, _) if !sequential => 0,
+            (Walk::Scan, _) if !table.queues_reads() => {
+                memory.cached_scan_ahead(self.size, self.section.counted())
+            }
             (Walk::Scan, _) => memory.scan_ahead(self.size, self.section.counted()),
         };
     }

@@ -414,6 +414,11 @@ impl Table {
         Ok(self.file.read_at(offset, into, cause)?)
     }
 
+    /// Whether reads that are submitted may be in flight together.
+    pub(super) fn queues_reads(&self) -> bool {
+        self.file.queues()
+    }
+
     /// Begins to fill `into` with stored bytes.
     pub(super) fn submit_read(&self, offset: u64, into: ReadBuf, cause: Cause) -> PendingRead {
         self.file.submit(offset, into, cause)

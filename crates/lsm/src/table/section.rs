@@ -3,6 +3,8 @@
 //! - The memory is used again for the next section if it fits and no client has a value in it.
 //! - A section that was read into another buffer can replace the current one. The memory of the
 //!   current one, if it is large and free, can then be filled again.
+//! - A section of a scan can take its memory from buffers that other scans have left, and leave it
+//!   there when it is dropped.
 //! - A large section ([`MAPPED_MIN`] bytes or more) counts until the last value in it is dropped. A
 //!   small one counts while its owner has it, unless the owner says that it does not count.
 //!
@@ -17,12 +19,17 @@ use terrace_env::store::ReadBuf;
 use terrace_env::{IoBuf, MAPPED_MIN, MemoryGauge, MemoryLease};
 
 use crate::Error;
+use crate::memory::ScanBuffers;
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Section {
     gauge: MemoryGauge,
+    /// Buffers to take small memory from, if it is to be used again by other sections.
+    buffers: Option<Arc<ScanBuffers>>,
     bytes: Bytes,
+    /// All of its memory, if it is small: `bytes` is the front of it.
+    whole: Bytes,
     /// The memory of `bytes`, if it is large.
     large: Option<Arc<Large>>,
     /// Lease that counts its memory, if it is small.
@@ -79,9 +86,9 @@ impl AsRef<[u8]> for Owner {
 
 impl Section {
     /// No bytes yet; `gauge` counts them.
-    pub(super) fn new(gauge: &MemoryGauge) -> Self {
+    pub(super) fn new(gauge: &MemoryGauge, buffers: Option<Arc<ScanBuffers>>) -> Self {
         let (gauge, lease) = (gauge.clone(), gauge.lease(0));
-        Self { gauge, bytes: Bytes::new(), large: None, lease }
+        Self { gauge, buffers, bytes: Bytes::new(), whole: Bytes::new(), large: None, lease }
     }
 
     pub(super) fn bytes(&self) -> &Bytes {
@@ -100,7 +107,7 @@ impl Section {
 
     /// Drops the bytes and frees the memory.
     pub(super) fn release(&mut self) {
-        *self = Self::new(&self.gauge);
+        *self = Self::new(&self.gauge, self.buffers.take());
     }
 
     /// Replaces the bytes by these, which the caller counts.
@@ -112,10 +119,13 @@ impl Section {
     /// Replaces the bytes by those of a buffer that `lease` counts. Returns the memory of the old
     /// bytes, if it is large and has no other user.
     pub(super) fn replace(&mut self, bytes: ReadBuf, lease: MemoryLease) -> Option<Spare> {
-        self.bytes = Bytes::new();
+        (self.bytes, self.whole) = (Bytes::new(), Bytes::new());
         let before = self.large.take().and_then(|large| Arc::try_unwrap(large).ok());
         match bytes {
-            ReadBuf::Small(bytes) => (self.bytes, self.lease) = (bytes.into(), lease),
+            ReadBuf::Small(bytes) => {
+                self.whole = bytes.into();
+                (self.bytes, self.lease) = (self.whole.clone(), lease);
+            }
             ReadBuf::Large(bytes) => {
                 self.lease.resize(0);
                 self.set_large(Large { bytes, lease });
@@ -142,14 +152,15 @@ impl Section {
         let front = kept.len();
         let (bytes, large) = (std::mem::take(&mut self.bytes), self.large.take());
         if len < MAPPED_MIN {
-            let mut buffer = small(bytes, kept, len);
+            let mut buffer = self.small(bytes, kept, len, counts);
             drop(large);
-            self.lease.resize(if counts { buffer.capacity() } else { 0 });
-            let result = read(&mut buffer[front..]);
-            buffer.truncate(if result.is_ok() { len } else { front });
-            self.bytes = buffer.freeze();
+            self.lease.resize(if counts { buffer.len() } else { 0 });
+            let result = read(&mut buffer[front..len]);
+            self.whole = buffer.freeze();
+            self.bytes = self.whole.slice(..if result.is_ok() { len } else { front });
             return result;
         }
+        self.whole = Bytes::new();
         self.lease.resize(0);
         let mut large = self.large(bytes, large, kept, len);
         let result = read(&mut large.bytes[front..]);
@@ -188,23 +199,60 @@ impl Section {
         let lease = self.gauge.lease(fresh.capacity());
         Large { bytes: fresh, lease }
     }
+
+    /// The same for small memory, which may be longer than `len`. `lasts`: whether it may be taken
+    /// from the buffers, because no block that stays in memory will lie in it.
+    fn small(&mut self, bytes: Bytes, kept: Range<usize>, len: usize, lasts: bool) -> BytesMut {
+        let front = kept.len();
+        let (mut old, whole) = (bytes, std::mem::take(&mut self.whole));
+        let can_reuse = match (self.is_buffer(&whole), ScanBuffers::size_for(len)) {
+            (true, Some(size)) => lasts && is_fit(whole.len(), size),
+            (true, None) => false,
+            (false, _) => is_fit(whole.len(), len),
+        };
+        if can_reuse {
+            drop(old);
+            match whole.try_into_mut() {
+                Ok(mut buffer) => {
+                    buffer.copy_within(kept, 0);
+                    return buffer;
+                }
+                Err(whole) => old = whole,
+            }
+        } else {
+            self.whole = whole;
+        }
+        let mut fresh = match (&self.buffers, ScanBuffers::size_for(len)) {
+            (Some(buffers), Some(size)) if lasts => buffers.take(size),
+            _ => BytesMut::zeroed(len),
+        };
+        fresh[..front].copy_from_slice(&old[kept]);
+        drop(old);
+        self.put_back();
+        fresh
+    }
+
+    fn is_buffer(&self, whole: &Bytes) -> bool {
+        self.buffers.is_some() && ScanBuffers::size_for(whole.len()) == Some(whole.len())
+    }
+
+    /// Leaves its memory to other sections, if it came from them and no client has a value in it.
+    fn put_back(&mut self) {
+        let whole = std::mem::take(&mut self.whole);
+        if let (true, Some(buffers)) = (self.is_buffer(&whole), &self.buffers)
+            && let Ok(buffer) = whole.try_into_mut()
+        {
+            self.lease.resize(0);
+            buffers.put(buffer);
+        }
+    }
 }
 
-/// The same for small memory.
-fn small(bytes: Bytes, kept: Range<usize>, len: usize) -> BytesMut {
-    let front = kept.len();
-    let bytes = match bytes.try_into_mut() {
-        Ok(mut buffer) if is_fit(buffer.capacity(), len) => {
-            buffer.copy_within(kept, 0);
-            buffer.resize(len, 0);
-            return buffer;
-        }
-        Ok(buffer) => buffer.freeze(),
-        Err(bytes) => bytes,
-    };
-    let mut fresh = BytesMut::zeroed(len);
-    fresh[..front].copy_from_slice(&bytes[kept]);
-    fresh
+impl Drop for Section {
+    fn drop(&mut self) {
+        self.bytes = Bytes::new();
+        self.put_back();
+    }
 }
 
 /// Whether memory is enough for `len` bytes, and not far too much.
@@ -215,6 +263,8 @@ fn is_fit(capacity: usize, len: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Memory;
+    use crate::options::EngineOptions;
 
     fn fill(section: &mut Section, kept: Range<usize>, len: usize, with: u8) {
         let read = |into: &mut [u8]| {
@@ -230,7 +280,7 @@ mod tests {
         for before in sizes {
             for after in sizes {
                 for held in [false, true] {
-                    let mut section = Section::new(&MemoryGauge::new("test"));
+                    let mut section = Section::new(&MemoryGauge::new("test"), None);
                     fill(&mut section, 0..0, before, 1);
                     let value = held.then(|| section.bytes().slice(..));
                     fill(&mut section, before - 10..before, after, 2);
@@ -243,9 +293,36 @@ mod tests {
     }
 
     #[test]
+    fn a_section_takes_a_buffer_that_another_one_has_left_and_no_value_lies_in_it() {
+        let memory = Memory::new(&EngineOptions::default());
+        let (gauge, buffers) = (&memory.scans, || Some(Arc::clone(&memory.scan_buffers)));
+        let mut one = Section::new(gauge, buffers());
+        fill(&mut one, 0..0, 5_000, 1);
+        let place = one.bytes().as_ptr();
+        // Of the sizes that follow, each is kept at the front of the next.
+        for (before, after) in [(5_000, 9_000), (9_000, 16_384), (16_384, 100)] {
+            fill(&mut one, before - 10..before, after, 2);
+            assert_eq!((one.bytes().as_ptr(), one.bytes().len()), (place, after));
+        }
+        // A larger read takes a larger buffer, and leaves this one.
+        fill(&mut one, 90..100, 30_000, 2);
+        assert_eq!(gauge.used().0, 48 << 10);
+        drop(one);
+        assert_eq!(gauge.used().0, 48 << 10);
+        let mut two = Section::new(gauge, buffers());
+        fill(&mut two, 0..0, 8_000, 3);
+        assert_eq!(two.bytes().as_ptr(), place);
+        let value = two.bytes().slice(7..20);
+        fill(&mut two, 0..0, 8_000, 4);
+        assert_ne!(two.bytes().as_ptr(), place);
+        drop(two);
+        assert_eq!((&value[..], gauge.used().0), (&[3; 13][..], 48 << 10));
+    }
+
+    #[test]
     fn a_read_that_fails_leaves_what_was_kept() {
         for len in [50, MAPPED_MIN] {
-            let mut section = Section::new(&MemoryGauge::new("test"));
+            let mut section = Section::new(&MemoryGauge::new("test"), None);
             fill(&mut section, 0..0, 100, 1);
             section.refill(90..100, len, true, |_| Err(Error::Closed)).unwrap_err();
             assert_eq!(section.bytes()[..], [1; 10]);
@@ -255,7 +332,7 @@ mod tests {
     #[test]
     fn memory_is_used_again_and_counts_as_long_as_anybody_has_a_value_out_of_it() {
         let gauge = MemoryGauge::new("test");
-        let mut section = Section::new(&gauge);
+        let mut section = Section::new(&gauge, None);
         fill(&mut section, 0..0, 2 * MAPPED_MIN, 1);
         let place = section.bytes().as_ptr();
         fill(&mut section, 0..0, MAPPED_MIN, 2);

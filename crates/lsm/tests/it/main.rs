@@ -12,6 +12,7 @@
 //! | how do writers end when a leader panics | `leads` |
 //! | is a range empty, and how large is it | `range_facts` |
 //! | which entries do readers of a queue pass and see | `queues` |
+//! | do reads of a store that does not queue them find the same | `unqueued` |
 //! | is each part right | `ranges`, `spaces`, `versions`, `merges`, `rest`, `events`, `memory` |
 //! | where do tables go and end | `routed`, `destinations`, `barriers`, `grandparents`, `sets` |
 //! | which histograms of a table's bytes does a decider see | `histograms` |
@@ -67,5 +68,6 @@ mod spaces;
 mod threads;
 mod transactions;
 mod unlogged;
+mod unqueued;
 mod versions;
 mod walks;
