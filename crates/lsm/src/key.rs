@@ -227,6 +227,17 @@ pub(crate) fn compare(left: &[u8], right: &[u8]) -> Ordering {
     left_key.cmp(right_key).then(left_trailer.cmp(&right_trailer))
 }
 
+/// The first sixteen bytes of a full key as a number, with zeros after its end. Of two keys with
+/// different heads, the one with the smaller head comes first.
+pub(crate) fn head(full_key: &[u8]) -> u128 {
+    if let Some(head) = full_key.first_chunk() {
+        return u128::from_be_bytes(*head);
+    }
+    let mut head = [0; 16];
+    head[..full_key.len()].copy_from_slice(full_key);
+    u128::from_be_bytes(head)
+}
+
 /// Checks that bytes from a medium have the shape of an internal key of a single key's entry.
 pub(crate) fn check(internal_key: &[u8]) -> Result<(), KeyDefect> {
     let len = internal_key.len();

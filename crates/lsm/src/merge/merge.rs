@@ -4,7 +4,8 @@
 //!   range tombstones. A caller that applies them can [`leap`](Merge::leap) over a hidden range, or
 //!   [`skip`](Merge::skip_to) entries that it does not need.
 //! - The sources are given newest first, and lie in a binary heap by their internal keys (by key,
-//!   newest entry first).
+//!   newest entry first). The heap has the [head](key::head) of each key, and most comparisons need
+//!   no more.
 //! - A seek over several runs submits the first read of data in each run before it waits for one of
 //!   these reads, so that the device works on all of them. Reads that open a table, or read an
 //!   index, are waited for one by one. On a disk, the read of the last run comes last and is not
@@ -132,7 +133,16 @@ pub(crate) struct Merge {
     direction: Direction,
     /// The sources that are not at their end, as a heap. The root has the first key in the
     /// direction.
-    heap: Vec<usize>,
+    heap: Vec<Placed>,
+}
+
+/// A source in the heap.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    /// Head of its current key.
+    head: u128,
+    /// Its index.
+    source: usize,
 }
 
 impl Merge {
@@ -232,25 +242,32 @@ impl Merge {
     }
 
     fn step(&mut self) -> Result<(), Error> {
-        let Some(&top) = self.heap.first() else { return Ok(()) };
-        if let Err(error) = self.sources[top].step(self.direction) {
+        let Some(root) = self.heap.first_mut() else { return Ok(()) };
+        let source = root.source;
+        if let Err(error) = self.sources[source].step(self.direction) {
             self.heap.clear();
             return Err(error);
         }
-        if self.sources[top].key().is_none() {
-            self.heap.swap_remove(0);
+        match self.sources[source].key() {
+            Some(found) => root.head = key::head(key::split(found).0),
+            None => _ = self.heap.swap_remove(0),
         }
         self.sift_down(0);
-        if self.heap.first() != Some(&top) {
-            self.sources[top].park();
+        if self.top() != Some(source) {
+            self.sources[source].park();
         }
         Ok(())
+    }
+
+    /// The source with the first key.
+    fn top(&self) -> Option<usize> {
+        self.heap.first().map(|placed| placed.source)
     }
 
     /// Makes the value available: reads the block of a source that has not read it yet, or, if it
     /// was freed for lack of memory, a large value again.
     pub(crate) fn ready(&mut self) -> Result<(), Error> {
-        let Some(&top) = self.heap.first() else { return Ok(()) };
+        let Some(top) = self.top() else { return Ok(()) };
         match &mut self.sources[top] {
             Source::Memory(_) => Ok(()),
             Source::Run(cursor) => cursor.ready().inspect_err(|_| self.heap.clear()),
@@ -259,14 +276,14 @@ impl Merge {
 
     /// Frees the current value, if it is large and memory is short.
     pub(crate) fn park(&mut self) {
-        if let Some(&top) = self.heap.first() {
+        if let Some(top) = self.top() {
             self.sources[top].park();
         }
     }
 
     /// The current internal key, or `None` at the end.
     pub(crate) fn key(&self) -> Option<&[u8]> {
-        self.sources[*self.heap.first()?].key()
+        self.sources[self.top()?].key()
     }
 
     /// The current value, shared.
@@ -274,7 +291,7 @@ impl Merge {
     /// # Panics
     /// If it stands on no entry, or is not [`ready`](Self::ready).
     pub(crate) fn value(&self) -> Bytes {
-        match &self.sources[self.heap[0]] {
+        match &self.sources[self.heap[0].source] {
             Source::Memory(cursor) => cursor.value(),
             Source::Run(cursor) => cursor.value(),
         }
@@ -285,7 +302,7 @@ impl Merge {
     /// # Panics
     /// If it stands on no entry, or is not [`ready`](Self::ready).
     pub(crate) fn value_slice(&self) -> &[u8] {
-        match &self.sources[self.heap[0]] {
+        match &self.sources[self.heap[0].source] {
             Source::Memory(cursor) => cursor.value_slice(),
             Source::Run(cursor) => cursor.value_slice(),
         }
@@ -297,7 +314,7 @@ impl Merge {
             Source::Memory(_) => 0,
             Source::Run(cursor) => cursor.memory(),
         };
-        let each = size_of::<Source>() + size_of::<usize>();
+        let each = size_of::<Source>() + size_of::<Placed>();
         self.sources.len() * each + self.sources.iter().map(of).sum::<usize>()
     }
 
@@ -345,7 +362,10 @@ impl Merge {
 
     fn fill_heap(&mut self) {
         let sources = &self.sources;
-        self.heap.extend((0..sources.len()).filter(|&source| sources[source].key().is_some()));
+        self.heap.extend(sources.iter().enumerate().filter_map(|(source, cursor)| {
+            let head = key::head(key::split(cursor.key()?).0);
+            Some(Placed { head, source })
+        }));
         for at in (0..self.heap.len() / 2).rev() {
             self.sift_down(at);
         }
@@ -368,12 +388,13 @@ impl Merge {
         }
     }
 
-    fn before(&self, left: usize, right: usize) -> bool {
-        let order = match (self.sources[left].key(), self.sources[right].key()) {
+    fn before(&self, left: Placed, right: Placed) -> bool {
+        let keys = || match (self.sources[left.source].key(), self.sources[right.source].key()) {
             (Some(left), Some(right)) => key::compare(left, right),
             (left, right) => left.is_none().cmp(&right.is_none()),
         };
-        let order = order.then(left.cmp(&right));
+        let order = left.head.cmp(&right.head).then_with(keys);
+        let order = order.then(left.source.cmp(&right.source));
         order
             == if self.direction == Direction::Forward { Ordering::Less } else { Ordering::Greater }
     }

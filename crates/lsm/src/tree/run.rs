@@ -89,6 +89,10 @@ impl Segment {
         ByteCount(self.share(self.table.record().old_versions.droppable(snapshots).0))
     }
 
+    fn head(&self) -> u128 {
+        key::head(&self.span.end)
+    }
+
     fn view(&self) -> SegmentView {
         let (record, ranges) = (self.table.record(), self.range_tombstones());
         SegmentView {
@@ -127,6 +131,8 @@ pub(crate) type Added<'a> = (FileId, &'a Span);
 pub(crate) struct Run {
     pub(crate) id: RunId,
     pub(crate) segments: Chunked<Segment>,
+    /// Head of the end of each of them, by which a search comes close without a look at the keys.
+    heads: Chunked<u128>,
     /// Deciders' view of each of them.
     views: Chunked<SegmentView>,
     /// Number of segments with range tombstones.
@@ -138,15 +144,17 @@ pub(crate) struct Run {
 impl Run {
     /// A run without segments, which no version holds.
     pub(crate) fn empty(id: RunId) -> Self {
-        Self { id, segments: Chunked::default(), views: Chunked::default(), ranged: 0, keeping: 0 }
+        Self::new(id, Vec::new())
     }
 
     /// A run of segments in key order.
     pub(crate) fn new(id: RunId, segments: Vec<Segment>) -> Self {
         let views = segments.iter().map(Segment::view).collect();
+        let heads = segments.iter().map(Segment::head).collect();
         let ranged = segments.iter().filter(|segment| segment.has_ranges()).count();
         let keeping = segments.iter().filter(|segment| segment.counts_garbage()).count();
-        Self { id, segments: segments.into_iter().collect(), views, ranged, keeping }
+        let segments = segments.into_iter().collect();
+        Self { id, segments, heads, views, ranged, keeping }
     }
 
     /// The run without the segments at some indices and with others, which may come in any order.
@@ -173,8 +181,13 @@ impl Run {
             (at.clone(), with)
         });
         let views = self.views.patched(views);
+        let heads = changes.iter().map(|(at, with)| {
+            let with = with.iter().map(Segment::head).collect();
+            (at.clone(), with)
+        });
+        let heads = self.heads.patched(heads);
         let segments = self.segments.patched(changes);
-        let run = Self { id: self.id, segments, views, ranged, keeping };
+        let run = Self { id: self.id, segments, heads, views, ranged, keeping };
         debug_assert_eq!(run.unsound(), None, "run {}", run.id);
         run
     }
@@ -187,11 +200,13 @@ impl Run {
         let has_keys = spans().all(|span| span.start < span.end);
         let of_files = self.segments.iter().map(|segment| segment.table.id());
         let viewed = of_files.eq(self.views.iter().map(|view| view.file));
+        let headed = self.segments.iter().map(Segment::head).eq(self.heads.iter().copied());
         let count = |of: fn(&Segment) -> bool| self.segments.iter().filter(|one| of(one)).count();
         [
             (in_order, "segments overlap"),
             (has_keys, "a segment has no keys"),
             (viewed, "a segment has another view"),
+            (headed, "a segment has another head"),
             (self.ranged == count(Segment::has_ranges), "range tombstones are miscounted"),
             (self.keeping == count(Segment::counts_garbage), "garbage is miscounted"),
         ]
@@ -235,6 +250,11 @@ impl Run {
         RunView { id: self.id, segments: self.views.clone() }
     }
 
+    /// Whether reads that are submitted to its tables may be in flight together.
+    pub(crate) fn queues_reads(&self) -> bool {
+        self.segments.get(0).is_some_and(|segment| segment.table.queues_reads())
+    }
+
     /// Whether any of its tables has range tombstones.
     pub(crate) fn has_ranges(&self) -> bool {
         self.ranged > 0
@@ -250,11 +270,6 @@ impl Run {
     pub(crate) fn overlapping(&self, span: &Span) -> (usize, ChunkedSlice<'_, Segment>) {
         let first = self.segments.partition_point(|segment| segment.span.end <= span.start);
         let behind = self.segments.partition_point(|segment| segment.span.start < span.end);
-    /// Whether reads that are submitted to its tables may be in flight together.
-    pub(crate) fn queues_reads(&self) -> bool {
-        self.segments.get(0).is_some_and(|segment| segment.table.queues_reads())
-    }
-
         (first, self.segments.slice(first..behind.max(first)))
     }
 
@@ -320,7 +335,15 @@ impl Run {
 
     /// The only segment that may hold the key.
     pub(crate) fn segment_of(&self, full_key: &[u8]) -> Option<&Segment> {
-        let segment = self.segments.first_behind(|segment| &segment.span.end[..] <= full_key);
+        let head = key::head(full_key);
+        let at = self.heads.partition_point(|end| *end < head);
+        let segment = match self.heads.get(at) {
+            // The heads do not tell which of the two is first.
+            Some(end) if *end == head => {
+                self.segments.first_behind(|segment| &segment.span.end[..] <= full_key)
+            }
+            _ => self.segments.get(at),
+        };
         segment.filter(|segment| &segment.span.start[..] <= full_key)
     }
 }
