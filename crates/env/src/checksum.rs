@@ -1,20 +1,25 @@
-//! The checksum CRC32C (polynomial of Castagnoli), computed by the `crc32c` crate.
+//! The checksum CRC32C (polynomial of Castagnoli), computed by the `crc-fast` crate.
 //!
 //! [`crc32c_append`] can bind a checksum to a store or an epoch: begin with the store's UUID or the
 //! epoch, and append the bytes. Then the checksum of bytes that belong to another store or epoch
 //! does not match, but for a chance of about one in 2^32. A checksum finds damage. It does not
 //! protect against forgery.
 
+use crc_fast::{CrcAlgorithm, Digest};
+
 /// The CRC32C of `bytes`.
 #[must_use]
 pub fn crc32c(bytes: &[u8]) -> u32 {
-    crc32c::crc32c(bytes)
+    crc_fast::crc32_iscsi(bytes)
 }
 
 /// The CRC32C of the bytes of `crc`, followed by `bytes`.
 #[must_use]
 pub fn crc32c_append(crc: u32, bytes: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc, bytes)
+    // The state of a computation is the inverse of its result.
+    let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, u64::from(!crc));
+    digest.update(bytes);
+    digest.finalize() as u32
 }
 
 #[cfg(test)]
