@@ -1,7 +1,7 @@
 //! Terrace, in a directory or in the image of an emulated drive.
 //!
 //! - `memory` is the budget of the whole store: 512 MiB, of which three memtables of 64 MiB and the
-//!   log leave some 256 MiB for blocks, indexes and filters. The others have 256 MiB for blocks
+//!   log leave 236 MiB for blocks, indexes and filters. The others have 256 MiB for blocks
 //!   alone, or for blocks, indexes and filters.
 //! - A merge has two subcompactions at most, each in a thread. Flushes are in another thread.
 //! - A block's checksum is verified when it is read from the medium.

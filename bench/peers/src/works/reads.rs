@@ -2,11 +2,12 @@
 //! with the value that was written last.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::line::Round;
 use super::load::Load;
 use crate::generator::{key, number_of};
+use crate::measure::Worker;
 
 /// Keys of one `multi_get`.
 const KEYS: u64 = 32;
@@ -14,8 +15,8 @@ const KEYS: u64 = 32;
 const SHORT: u64 = 50;
 /// Passes over all entries.
 const PASSES: u64 = 3;
-/// Writes a second next to a reader.
-const RATE: u64 = 10_000;
+/// Reads for each write of the writer next to a reader.
+const READS_FOR_WRITE: u64 = 2;
 
 /// Gets random numbers, in threads.
 pub(super) fn random(
@@ -96,43 +97,40 @@ fn scan_from(load: &Load, from: u64, limit: u64) -> anyhow::Result<u64> {
     Ok(wrong + count.abs_diff(limit.min(load.entries - from)))
 }
 
-/// Gets random numbers while another thread overwrites others at a fixed rate; an operation is a
-/// read or a write.
+/// Gets random numbers while another thread overwrites others: one for every two reads, so that all
+/// engines do the same work, however fast they and the machine are. An operation is a read or a
+/// write; the latencies are those of the reads.
 pub(super) fn next_to_writer(load: &Load, round: &mut Round) -> anyhow::Result<()> {
-    let (reads, writes, is_over) = (load.entries, AtomicU64::new(0), AtomicBool::new(false));
-    load.measure(
-        round,
-        "reads with a writer, a read or write",
-        2,
-        reads,
-        false,
-        |thread, worker| {
-            let mut random = load.random(1400 + thread as u64);
-            if thread == 0 {
-                let numbers = (0..reads).map(|_| random.below(load.entries));
-                let wrong = numbers.map(|number| load.get(worker, number)).sum();
-                is_over.store(true, Ordering::Release);
-                return wrong;
-            }
-            let (began, mut done, mut value) = (Instant::now(), 0, Vec::new());
-            // The latencies of the line are those of the reads.
-            let mut own = crate::measure::Worker::begin();
-            while !is_over.load(Ordering::Acquire) {
-                let due = began.elapsed().as_micros() as u64 * RATE / 1_000_000;
-                while done < due && !is_over.load(Ordering::Acquire) {
-                    load.put(&mut own, random.below(load.entries), &mut value)?;
-                    done += 1;
+    let name = "reads with a writer, a read or write";
+    let (reads, writes) = (load.entries, load.entries / READS_FOR_WRITE);
+    // A reader that fails must not leave the writer waiting.
+    let (done, has_failed) = (AtomicU64::new(0), AtomicBool::new(false));
+    let read = |worker: &mut Worker| {
+        let mut random = load.random(1400);
+        let mut wrong = 0;
+        for number in 1..=reads {
+            wrong += load.get(worker, random.below(load.entries))?;
+            done.store(number, Ordering::Relaxed);
+        }
+        Ok(wrong)
+    };
+    load.measure(round, name, 2, reads + writes, false, |thread, worker| {
+        if thread == 0 {
+            let wrong = read(worker);
+            has_failed.store(wrong.is_err(), Ordering::Relaxed);
+            return wrong;
+        }
+        let (mut random, mut value) = (load.random(1401), Vec::new());
+        let mut own = Worker::begin();
+        for number in 1..=writes {
+            while done.load(Ordering::Relaxed) < number * READS_FOR_WRITE {
+                if has_failed.load(Ordering::Relaxed) {
+                    return Ok(0);
                 }
-                std::thread::sleep(Duration::from_millis(1));
+                std::thread::sleep(Duration::from_micros(500));
             }
-            writes.store(done, Ordering::Release);
-            Ok(0)
-        },
-    )?;
-    let writes = writes.into_inner();
-    if let Some(line) = round.lines.last_mut() {
-        line.cost.operations += writes;
-    }
-    round.figure("writes next to 1,000 reads", writes as f64 * 1e3 / reads as f64);
-    Ok(())
+            load.put(&mut own, random.below(load.entries), &mut value)?;
+        }
+        Ok(0)
+    })
 }

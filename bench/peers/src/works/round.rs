@@ -68,7 +68,10 @@ fn filled(setting: &Setting, works: &[Work], round: &mut Round) -> anyhow::Resul
             round.figure("overwrite + settle: space for one", space);
         }
     }
-    round.figure("peak memory of fillrandom and overwrite, MiB", mebibytes(Memory::now()?.peak));
+    round.figure(
+        "peak memory of fillrandom and overwrite, mapped files included, MiB",
+        mebibytes(Memory::now()?.peak),
+    );
 
     measure::forget_peak();
     for work in works {

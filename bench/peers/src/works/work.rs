@@ -29,7 +29,7 @@ pub(crate) enum Work {
     Batch10,
     /// N overwrites in batches of 100
     Batch100,
-    /// N gets next to a writer that overwrites 10,000 entries a second
+    /// N gets next to a writer that overwrites one entry for every two gets
     Readwhilewriting,
     /// N/2 deletes of random keys that are there
     Deleterandom,
