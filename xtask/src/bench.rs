@@ -2,11 +2,11 @@
 //! depend on the machine, so run nothing else meanwhile.
 //!
 //! `append`, `depth`, `mount` and `pick` are examples of the crates that they measure, run in a
-//! release build. Words after `--` are handed to the example. `reference` and `rocksdb` are in
-//! files of their own.
+//! release build. Words after `--` are handed to the example. `peers`, `reference` and `rocksdb`
+//! are in files of their own.
 
 use crate::workspace::Workspace;
-use crate::{reference, rocksdb, step};
+use crate::{peers, reference, rocksdb, step};
 
 /// Which benchmark to run.
 #[derive(clap::Subcommand)]
@@ -18,6 +18,8 @@ pub(crate) enum Bench {
     Depth(Rest),
     /// Mount time and memory of 14 TB of 256 MiB zones, empty and with a million files
     Mount(Rest),
+    /// The same loads on Terrace, RocksDB, LevelDB, fjall and redb, by turns
+    Peers(peers::Arguments),
     /// How long each system takes to choose a compaction among ten thousands of tables
     Pick(Rest),
     /// Cost of operations compared with other engines: the tables of docs/benchmarks.md
@@ -42,6 +44,7 @@ pub(crate) fn run(workspace: &Workspace, bench: &Bench) -> anyhow::Result<()> {
         Bench::Depth(rest) => ("terrace-zone", "depth", rest),
         Bench::Mount(rest) => ("terrace-fs", "mount", rest),
         Bench::Pick(rest) => ("terrace-policy", "pick", rest),
+        Bench::Peers(arguments) => return peers::run(workspace, arguments),
         Bench::Reference(arguments) => return reference::run(workspace, arguments),
         Bench::Rocksdb(compared) => return rocksdb::compare(workspace, *compared),
     };

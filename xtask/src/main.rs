@@ -16,6 +16,8 @@ mod guest;
 mod leveldb;
 mod named;
 mod packages;
+mod page;
+mod peers;
 mod plugin;
 mod python;
 mod random;

@@ -13,13 +13,9 @@ use std::fmt::Write as _;
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
+use crate::page::{self, Section};
 use crate::step;
 use crate::workspace::Workspace;
-
-/// The page, and the lines between which the tables stand.
-const PAGE: &str = "docs/benchmarks.md";
-const BEGIN: &str = "<!-- cargo xtask bench reference: begin -->\n";
-const END: &str = "<!-- cargo xtask bench reference: end -->\n";
 
 /// How the store is set up: its name on the page, and the options of `terrace bench`.
 const SETUPS: [(&str, &[&str]); 2] = [
@@ -43,9 +39,7 @@ pub(crate) struct Arguments {
 
 /// Measures, prints the tables, and puts them into the page if it is asked to.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<()> {
-    let page = workspace.root().join(PAGE);
-    let before = std::fs::read_to_string(&page).with_context(|| format!("reading {PAGE}"))?;
-    replace(&before, "")?;
+    let section = Section::find(workspace, "reference")?;
     let mut metrics = Metrics::default();
     for run in 0..arguments.runs {
         for (setup, options) in SETUPS {
@@ -61,35 +55,16 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
             metrics.add(setup, serde_json::from_str(line).context("expected a report")?)?;
         }
     }
-    let tables = format!("{}\n{}", origin(workspace, arguments.runs)?, metrics.tables());
+    let (origin, runs) = (page::origin(workspace)?, arguments.runs);
+    let tables = format!(
+        "Measured at {origin}. Medians of {runs} runs, with the least and the most.\n\n{}",
+        metrics.tables()
+    );
     println!("{tables}");
     if arguments.write {
-        std::fs::write(&page, replace(&before, &tables)?)
-            .with_context(|| format!("writing {PAGE}"))?;
+        section.write(workspace, &tables)?;
     }
     Ok(())
-}
-
-/// Which state of the sources was measured.
-fn origin(workspace: &Workspace, runs: u32) -> anyhow::Result<String> {
-    let git = |words: &[&str]| {
-        step::output(std::process::Command::new("git").args(words).current_dir(workspace.root()))
-    };
-    let commit = git(&["rev-parse", "--short", "HEAD"])?;
-    let changed = !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
-    let changed = if changed { ", with changes that are not committed" } else { "" };
-    Ok(format!(
-        "Measured at commit {}{changed}. Medians of {runs} runs, with the least and the most.\n",
-        commit.trim()
-    ))
-}
-
-/// The page with other tables between its marks.
-fn replace(page: &str, tables: &str) -> anyhow::Result<String> {
-    let parts = page.split_once(BEGIN).and_then(|(head, rest)| Some((head, rest.split_once(END)?)));
-    let (head, (_, tail)) =
-        parts.with_context(|| format!("{PAGE}: expected the lines {BEGIN}{END}"))?;
-    Ok(format!("{head}{BEGIN}{tables}{END}{tail}"))
 }
 
 /// Output of `terrace bench --reference --json`, as far as it is needed here.
@@ -295,12 +270,5 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line}: {text}");
         }
-    }
-
-    #[test]
-    fn tables_go_between_the_marks_of_the_page() {
-        let page = format!("a\n{BEGIN}old\n{END}z\n");
-        assert_eq!(replace(&page, "new\n").unwrap(), format!("a\n{BEGIN}new\n{END}z\n"));
-        assert!(replace("a\nz\n", "new\n").unwrap_err().to_string().contains("begin -->"));
     }
 }

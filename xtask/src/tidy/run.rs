@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 
 use super::finding::Finding;
 use super::{habits, index, layers, layouts, links, names, openings, order, retired, source, text};
+use crate::peers::MANIFEST;
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 
@@ -59,7 +60,9 @@ pub(crate) fn shape(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<
 /// Checks formatting, lints and documentation.
 pub(crate) fn compile(workspace: &Workspace, steps: &mut Steps) {
     steps.run("tidy: formatting", || {
-        step::command(&mut workspace.cargo(["fmt", "--all", "--check"]))
+        step::command(&mut workspace.cargo(["fmt", "--all", "--check"]))?;
+        // A workspace of its own, of which only the form is checked here.
+        step::command(&mut workspace.cargo(["fmt", "--manifest-path", MANIFEST, "--check"]))
     });
     steps.run("tidy: lints", || {
         let words = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
