@@ -6,6 +6,10 @@
 //! crate is described as well, and the lines of its re-exported items are added. Other items of
 //! lower crates are not listed: they may change in any release.
 //!
+//! All libraries of the workspace are described at once, with the features that `cargo xtask tidy`
+//! documents: fewer packages would need other features of their dependencies, and these would be
+//! compiled again.
+//!
 //! rustdoc's JSON is not stable yet, and a stable rustdoc makes it only if `RUSTC_BOOTSTRAP` is
 //! set. The variable is set for rustdoc alone: if cargo saw it, build scripts would run anew.
 
@@ -25,14 +29,13 @@ const LIBRARY: &str = "terrace";
 
 /// The lines, in order and without duplicates.
 pub(super) fn listing(workspace: &Workspace) -> anyhow::Result<BTreeSet<String>> {
-    let rustdoc = rustdoc(workspace)?;
-    let library = describe(workspace, &rustdoc, LIBRARY)?;
+    describe(workspace)?;
+    let library = description(workspace, LIBRARY);
     let mut lines: BTreeSet<String> = items(&library)?.into_iter().collect();
     let sources = re_exported(&library)?;
     let crates: BTreeSet<&str> = sources.iter().filter_map(|source| crate_of(source)).collect();
     for name in crates {
-        let lower = describe(workspace, &rustdoc, &name.replace('_', "-"))?;
-        let items = items(&lower)?;
+        let items = items(&description(workspace, name))?;
         for source in sources.iter().filter(|source| crate_of(source) == Some(name)) {
             let mut of_source = items.iter().filter(|line| is_of(line, source)).peekable();
             ensure!(of_source.peek().is_some(), "{source}: expected items of {name}, found none");
@@ -52,14 +55,17 @@ fn rustdoc(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Makes a package's description; gives its path.
-fn describe(workspace: &Workspace, rustdoc: &Path, package: &str) -> anyhow::Result<PathBuf> {
-    let words = ["rustdoc", "--quiet", "--lib", "--all-features", "-p", package, "--"];
-    let flags = ["-Z", "unstable-options", "--output-format", "json", "--cap-lints", "allow"];
+/// Makes the descriptions of all libraries.
+fn describe(workspace: &Workspace) -> anyhow::Result<()> {
+    let words = ["doc", "--quiet", "--workspace", "--lib", "--no-deps", "--all-features"];
+    let flags = "-Z unstable-options --output-format json --cap-lints allow";
     let mut cargo = workspace.cargo(words);
-    cargo.args(flags).env("RUSTDOC", rustdoc);
-    step::command(&mut cargo)?;
-    Ok(workspace.target().join("doc").join(package.replace('-', "_")).with_extension("json"))
+    step::command(cargo.env("RUSTDOC", rustdoc(workspace)?).env("RUSTDOCFLAGS", flags))
+}
+
+/// The path of a crate's description.
+fn description(workspace: &Workspace, name: &str) -> PathBuf {
+    workspace.target().join("doc").join(name).with_extension("json")
 }
 
 /// The lines of a described crate.

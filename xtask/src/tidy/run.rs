@@ -71,24 +71,24 @@ pub(crate) fn compile(workspace: &Workspace, steps: &mut Steps) {
     steps.run("tidy: documentation", || {
         // Private items too: most heads with invariants belong to private modules. And public ones
         // may link to them: readers of these pages see the private items as well.
-        let words = ["doc", "--workspace", "--no-deps", "--document-private-items"];
-        document(workspace, &words)
+        document(workspace, &[])
     });
     steps.run("tidy: documentation of the program", || {
         // It has the library's name, and its pages would stay in the place of the library's.
         let pages = workspace.target().join("doc/terrace");
         let library = workspace.target().join("doc-of-library");
         move_pages(&pages, &library)?;
-        let words = ["rustdoc", "-p", "terrace-cli", "--bin", "terrace", "--"];
-        let documented = document(workspace, &[&words[..], &["--document-private-items"]].concat());
+        let documented = document(workspace, &["--bin", "terrace"]);
         move_pages(&library, &pages)?;
         documented
     });
 }
 
-/// Makes pages, and takes warnings for errors.
-fn document(workspace: &Workspace, words: &[&str]) -> anyhow::Result<()> {
-    let mut cargo = workspace.cargo(words.iter().copied());
+/// Makes pages, and takes warnings for errors. The whole workspace is chosen, as in every call: a
+/// package by itself has other features, and most crates would be compiled again.
+fn document(workspace: &Workspace, targets: &[&str]) -> anyhow::Result<()> {
+    let words = ["doc", "--workspace", "--no-deps", "--all-features", "--document-private-items"];
+    let mut cargo = workspace.cargo(words.iter().chain(targets).copied());
     step::command(cargo.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
 }
 
