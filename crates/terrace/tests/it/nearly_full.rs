@@ -21,6 +21,9 @@ const VALUE: usize = 1000;
 const ZONES: u32 = 128;
 const ZONE: ByteCount = ByteCount::kib(128);
 
+/// Zones of a drive that is filled in random order twice, which moves most bytes.
+const ZONES_FILLED_TWICE: u32 = 80;
+
 /// Bytes that compactions and reclaim may move for each byte that is put or deleted.
 const MOVED_MAX: u64 = 100;
 
@@ -40,12 +43,16 @@ struct Store {
 
 impl Store {
     fn new(system: System) -> Self {
-        let size = ByteCount(ZONE.0 * u64::from(ZONES));
+        Self::of_zones(system, ZONES)
+    }
+
+    fn of_zones(system: System, zones: u32) -> Self {
+        let size = ByteCount(ZONE.0 * u64::from(zones));
         let geometry = match system.row {
             Row::Sealdb => {
                 Geometry::tracks(ByteCount(3 * size.0), Tracks { blocks: 24, overlap: 2 })
             }
-            _ => Geometry::uniform(ZONE, ZONES),
+            _ => Geometry::uniform(ZONE, zones),
         };
         let device = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
         let options = Options::default().compression(Compression::None).system(system);
@@ -93,7 +100,7 @@ impl Store {
 }
 
 fn fill_delete_and_fill_again(system: System) {
-    let mut store = Store::new(system);
+    let mut store = Store::of_zones(system, ZONES_FILLED_TWICE);
     let (keys, refused) = store.load(u32::MAX);
     assert!(refused.is_some() && keys > 1000, "{system}: {keys} keys");
     let bytes = store.delete(10);
