@@ -13,6 +13,8 @@ use terrace_zone::Tracks;
 
 use crate::devices::options;
 
+/// Number of tables that a store promises at least.
+const TABLES_MIN: u64 = 16;
 /// The bytes of a value.
 const VALUE: usize = 1000;
 /// Number of times that the live data is overwritten after the load.
@@ -25,12 +27,12 @@ type Case = (u32, u32, u64);
 const CASES: [Case; 7] =
     [(8, 1, 256), (8, 2, 64), (16, 2, 64), (16, 2, 128), (32, 2, 64), (32, 2, 256), (32, 1, 128)];
 
-/// Fills a device of 64 MiB up to the store's promised bytes, in random order, and overwrites it.
+/// Fills a device of 32 MiB up to the store's promised bytes, in random order, and overwrites it.
 /// With an overlap of 0 the device is a plain one.
 fn overwrite(system: System, (blocks, overlap, table): Case) {
     let geometry = match overlap {
-        0 => Geometry::plain(ByteCount::mib(64)),
-        _ => Geometry::tracks(ByteCount::mib(64), Tracks { blocks, overlap }),
+        0 => Geometry::plain(ByteCount::mib(32)),
+        _ => Geometry::tracks(ByteCount::mib(32), Tracks { blocks, overlap }),
     };
     let device = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
     let table = ByteCount::kib(table);
@@ -40,7 +42,9 @@ fn overwrite(system: System, (blocks, overlap, table): Case) {
         .system(System { table_size, level1_size, ..system })
         .compression(Compression::None);
     let db = Db::create_device(device, &FormatOptions::default(), options).unwrap();
-    overwrite_promised(&db, system.name());
+    let (name, promised) = (system.name(), db.live_max());
+    assert!(promised.0 >= TABLES_MIN * table.0, "{name}: only {promised} are promised");
+    overwrite_promised(&db, name);
     db.close().unwrap();
 }
 
