@@ -128,9 +128,13 @@ impl LogWriter {
     /// cannot take them.
     fn put_in_tail(&mut self) -> bool {
         if self.tail.is_none() {
-            // Bytes of an open frame are in the file, and its next bytes must follow them there.
-            if self.node.lock().log.open.is_some() {
-                return false;
+            {
+                let log = &self.node.lock().log;
+                // A writer without bytes must not keep the tail from others. Bytes of an open frame
+                // are in the file, and the next bytes must follow them there.
+                if log.open.is_some() || log.pending.is_empty() {
+                    return log.pending.is_empty();
+                }
             }
             self.tail = self.volume.take_tail();
         }
@@ -356,7 +360,11 @@ impl LogWriter {
             return;
         }
         let pass = self.volume.gate.pass();
-        if self.node.lock().deleted {
+        let is_needless = {
+            let state = self.node.lock();
+            state.deleted || state.log.in_tail == 0
+        };
+        if is_needless {
             self.give_tail_back();
         } else if pass.is_ok() && self.failed.is_none() && !std::thread::panicking() {
             let _ = self.put_out(true);
