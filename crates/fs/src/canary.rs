@@ -46,6 +46,10 @@ pub enum Rule {
     /// A gap before a run in use is written only if the guard is in the gap, too. If broken, guards
     /// are kept where they fit, but a gap is used to its end.
     GapHasGuard,
+    /// Bytes of a directory's tail count only for the epoch in which they were written.
+    TailOfItsEpoch,
+    /// Bytes that an opening finds in a directory's tail are durable before the store is used.
+    TailDurableAtOpening,
 }
 
 terrace_env::canary!(Rule);

@@ -17,7 +17,7 @@ fn a_journal_that_acknowledges_early_is_noticed() {
 }
 
 /// Whether a suite notices at one of the seeds that a rule is broken.
-fn is_noticed<T>(rule: Rule, seeds: u64, suite: impl Fn(u64) -> T) -> bool {
+pub(crate) fn is_noticed<T>(rule: Rule, seeds: u64, suite: impl Fn(u64) -> T) -> bool {
     (0..seeds).any(|seed| {
         set(Some(rule));
         let outcome = catch_unwind(AssertUnwindSafe(|| suite(seed)));

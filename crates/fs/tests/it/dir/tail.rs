@@ -5,11 +5,13 @@ use std::sync::Arc;
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::store::{Annotation, FileKind, FileWriter, Transaction};
 use terrace_env::{Cause, FileId, Store, test_seeds};
+use terrace_fs::canary::Rule;
 use terrace_fs::dir::{DirOptions, DirStore, Files, MemoryFiles};
 use terrace_fs::inspect::Inspector;
 use terrace_fs::{Access, BLOCK, Beside};
 
 use super::world::{create, open, open_for};
+use crate::canary::is_noticed;
 
 /// The feature bit of directories whose tail may hold bytes of a log.
 const TAIL_BIT: u64 = 2;
@@ -229,45 +231,92 @@ fn an_opening_next_to_the_writer_sees_the_tail_and_its_changes() {
     }
 }
 
+/// Writes a log in several lives, each of which ends with its process or by a power cut.
+///
+/// # Panics
+/// If a life finds other bytes than a prefix of those that were written, or lacks bytes that were
+/// durable.
+fn live_several_times(seed: u64) {
+    let mut random = Random::seeded(seed);
+    let mut files = MemoryFiles::new();
+    let (mut all, mut id): (Vec<u8>, Option<FileId>) = (Vec::new(), None);
+    for life in 0..5 {
+        let store = open(&files).expect("the store opens");
+        let mut log = match id {
+            None => log_of(&store),
+            Some(id) => {
+                let bytes = bytes_of(&*store, id);
+                assert!(all.starts_with(&bytes), "seed {seed}, life {life}");
+                all = bytes;
+                store.reopen(id).expect("the log")
+            }
+        };
+        id = Some(log.id());
+        let mut synced = all.len();
+        // A life with large records alone leaves the tail as it was.
+        let sizes = if random.random_ratio(1, 3) { 33_000..60_000 } else { 1..20_000 };
+        for _ in 0..random.random_range(0..60) {
+            let mut record = vec![0; random.random_range(sizes.clone())];
+            random.fill_bytes(&mut record);
+            all.extend_from_slice(&record);
+            write(&mut log, &record);
+            if random.random_ratio(1, 16) {
+                log.sync().expect("a sync");
+                synced = all.len();
+            }
+        }
+        let old = files.clone();
+        if random.random() {
+            files = files.power_cut(&mut random);
+            let bytes = found(&files, log.id());
+            assert!(bytes.len() >= synced, "seed {seed}, life {life}");
+        } else {
+            assert!(found(&files, log.id()) == all, "seed {seed}, life {life}");
+        }
+        old.restart();
+        drop((log, store));
+    }
+}
+
 #[test]
 fn a_power_cut_leaves_a_prefix_and_never_older_bytes() {
-    for seed in test_seeds(200) {
-        let mut random = Random::seeded(seed);
-        let mut files = MemoryFiles::new();
-        let (mut all, mut id): (Vec<u8>, Option<FileId>) = (Vec::new(), None);
-        for life in 0..4 {
-            let store = open(&files).expect("the store opens");
-            let mut log = match id {
-                None => log_of(&store),
-                Some(id) => {
-                    let bytes = bytes_of(&*store, id);
-                    assert!(all.starts_with(&bytes), "seed {seed}, life {life}");
-                    all = bytes;
-                    store.reopen(id).expect("the log")
-                }
-            };
-            id = Some(log.id());
-            let mut synced = all.len();
-            for _ in 0..random.random_range(0..60) {
-                let mut record = vec![0; random.random_range(1..20_000)];
-                random.fill_bytes(&mut record);
-                all.extend_from_slice(&record);
-                write(&mut log, &record);
-                if random.random_ratio(1, 16) {
-                    log.sync().expect("a sync");
-                    synced = all.len();
-                }
-            }
-            let old = files.clone();
-            if random.random() {
-                files = files.power_cut(&mut random);
-                let bytes = found(&files, log.id());
-                assert!(bytes.len() >= synced, "seed {seed}, life {life}");
-            } else {
-                assert!(found(&files, log.id()) == all, "seed {seed}, life {life}");
-            }
-            old.restart();
-            drop((log, store));
-        }
+    test_seeds(60).for_each(live_several_times);
+}
+
+/// A power cut takes a log's frame, and leaves records that follow it in the tail. The next process
+/// writes the log to just that length, and no record.
+///
+/// # Panics
+/// If the records then follow the bytes of the next process.
+fn grow_to_the_records_of_an_older_epoch(seed: u64) {
+    let mut random = Random::seeded(seed);
+    let files = MemoryFiles::new();
+    let store = open(&files).expect("an empty store");
+    let mut log = log_of(&store);
+    // The frame has 262 records.
+    for _ in 0..random.random_range(280..400) {
+        write(&mut log, &[1; 1000]);
     }
+    let files = files.power_cut(&mut random);
+    let store = open(&files).expect("the store opens");
+    let mut all = bytes_of(&*store, log.id());
+    let mut log = store.reopen(log.id()).expect("the log");
+    while all.len() < 263_000 {
+        let record = [2; 33_000];
+        all.extend_from_slice(&record);
+        write(&mut log, &record);
+    }
+    assert!(found(&files, log.id()) == all, "seed {seed}");
+}
+
+#[test]
+fn records_of_an_older_epoch_do_not_come_back() {
+    test_seeds(60).for_each(grow_to_the_records_of_an_older_epoch);
+}
+
+#[test]
+fn the_canaries_of_the_tail_are_noticed() {
+    let older = grow_to_the_records_of_an_older_epoch;
+    assert!(is_noticed(Rule::TailOfItsEpoch, 200, older));
+    assert!(is_noticed(Rule::TailDurableAtOpening, 200, live_several_times));
 }
