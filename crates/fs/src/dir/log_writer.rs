@@ -9,10 +9,10 @@
 //!    with the appends since then, if they fit the block. So small appends that are written out one
 //!    by one share blocks. A sync closes the frame, and so do `finish` and a write that empties the
 //!    buffer for an append. Reopening the log and closing the store close it, too.
-//!
-//! 3. A write-out of few bytes goes to the [`Tail`] instead, if the log can have it: no call of the
-//!    operating system, and no open frame. All bytes there are also in the buffer, and the next
-//!    write of a frame takes them. If the writer ends before, it writes that frame.
+//! 3. If the log can have the [`Tail`], a write-out copies the new bytes there instead. That takes
+//!    no call of the operating system, and leaves no open frame. The bytes stay in the buffer, too,
+//!    and the next frame holds them: it is written when the buffer or the tail is full, by a sync,
+//!    by `finish`, or when the writer is dropped.
 //!
 //! Writing an open frame again is safe. If the process ends, the file has the old block or the new
 //! one. A power cut may take the frame in any case, as it was not synced.
