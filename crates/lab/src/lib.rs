@@ -11,17 +11,19 @@
 //! - Reproduction: [`experiment`] describes the figures of papers as data. [`run`] carries out one
 //!   run in virtual time, [`series`] many runs. [`plot`] draws the outcomes, and a [`report`]
 //!   compares them with the papers.
+//! - Advice: [`advice`] compares systems for the drive and the load of a user.
 //!
 //! # Order
 //! A module imports from modules of its own line and of later lines alone; `cargo xtask tidy`
 //! checks it.
 //!
-//! 1. `report`
+//! 1. `advice`, `report`
 //! 2. `plot`, `series`
 //! 3. `bench`, `experiment`, `run`
 //! 4. `workload`
 //! 5. `arrivals`, `crash`, `drives`, `linearizability`, `model`
 
+pub mod advice;
 pub mod arrivals;
 pub mod bench;
 #[cfg(test)]

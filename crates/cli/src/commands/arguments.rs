@@ -8,9 +8,9 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    bench, check, checkpoint, compact, completions, delete, demo, device, dump, export, files,
-    flush, forget_offload, format, get, import, lab, load, man, options, put, scan, stats, systems,
-    top, zones,
+    advise, bench, check, checkpoint, compact, completions, delete, demo, device, dump, export,
+    files, flush, forget_offload, format, get, import, lab, load, man, options, put, scan, stats,
+    systems, top, zones,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -83,6 +83,8 @@ pub(crate) enum Command {
     Check(check::Check),
     /// List the systems that a store can be opened under
     Systems(systems::Systems),
+    /// Say which system suits a drive and its entries, by runs on a model of the drive
+    Advise(advise::Advise),
     /// Measure the cost of operations on this machine
     Bench(Box<bench::Bench>),
     /// Take the structures on the medium apart: tables, logs, the journal, the superblock
@@ -121,6 +123,7 @@ impl Command {
             Self::Checkpoint(command) => command.run(output),
             Self::Check(command) => command.run(output),
             Self::Systems(command) => command.run(output),
+            Self::Advise(command) => command.run(output),
             Self::Bench(command) => command.run(output),
             Self::Dump(command) => command.run(output),
             Self::Lab(command) => command.run(output),

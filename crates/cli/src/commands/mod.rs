@@ -16,6 +16,7 @@
 //! before they print their result: reported changes are durable. With `--unsynced-image` it is
 //! durable on the emulated drive, and the host decides when the image reaches its disk.
 
+mod advise;
 mod arguments;
 mod bench;
 mod check;

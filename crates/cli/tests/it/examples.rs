@@ -45,7 +45,7 @@ const PAGES: [&str; 12] = [
 const NEEDS_DRIVE: &str = "needs a block device with zones; the guest has some, and works on them";
 
 /// Commands that are not run here.
-const NOT_RUN: [(&str, &str); 21] = [
+const NOT_RUN: [(&str, &str); 23] = [
     (
         "terrace lab report arrivals/delays arrivals/sweep --scale 1/64 --results DIRECTORY \
          --markdown page.md",
@@ -80,6 +80,14 @@ const NOT_RUN: [(&str, &str); 21] = [
     (
         "terrace lab run mine.toml --scale 1/16 --csv metrics.csv --samples samples.csv",
         "there is no such file; `experiments` runs one, with both",
+    ),
+    (
+        "terrace advise seagate-st13125nm007 --space 70GiB --entries 13e6 --value-size 4KiB",
+        "takes minutes; `advise` has a smaller question",
+    ),
+    (
+        "terrace advise wd-zn540 --entries 1e8 --value-size 1KiB --writes 20000 --prefer read",
+        "takes minutes; `advise` has a smaller question",
     ),
     ("terrace lab report geardb/all", "needs all of the runs; `experiments` has a small one"),
     (

@@ -1,6 +1,7 @@
 //! The program from outside: each test runs command lines in a directory of its own ([`program`]),
 //! and looks at output, exit codes and files.
 
+mod advise;
 mod answers;
 mod arrivals;
 mod backups;

@@ -19,7 +19,7 @@ const SHAPE: &str = "{prefix:40!} {wide_bar:.cyan/dim} {percent:>3} % {msg:>12} 
 
 /// A bar for each active run, on standard error. State shared by runs is not locked: a
 /// simulation may not wait for another.
-pub(super) struct Bars {
+pub(crate) struct Bars {
     titles: Vec<String>,
     all: MultiProgress,
     /// The bar of each run, once the run has begun.
@@ -27,19 +27,19 @@ pub(super) struct Bars {
 }
 
 impl Bars {
-    pub(super) fn new(plans: &[RunPlan]) -> Self {
+    pub(crate) fn new(plans: &[RunPlan]) -> Self {
         let titles = plans.iter().map(title).collect();
         let bars = plans.iter().map(|_| OnceLock::new()).collect();
         Self { titles, all: MultiProgress::new(), bars }
     }
 
     /// Takes all bars away.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         // There is no other place to report that standard error is gone.
         let _ = self.all.clear();
     }
 
-    pub(super) fn notice(&self, run: usize, event: &Event<'_>) {
+    pub(crate) fn notice(&self, run: usize, event: &Event<'_>) {
         let (title, bar) = (&self.titles[run], &self.bars[run]);
         match event {
             Event::Known => {}

@@ -7,6 +7,7 @@
 //! | `command` | the list of the subcommands |
 //! | `findings`, `page`, `spreadsheet` | results of `run`: tables or JSON, Markdown, CSV |
 //! | `findings_of_arrivals`, `estimates` | the results of `arrivals`: statistics, estimates |
+//! | `limits` | how many runs go at once |
 //! | `list`, `drives` | the experiments, and the modelled drives, that come with the program |
 //! | `report` | compares kept outcomes with the papers, in HTML |
 //! | `run` | carries out experiments, and keeps their outcomes in a directory |
@@ -19,6 +20,7 @@ mod drives;
 mod estimates;
 mod findings;
 mod findings_of_arrivals;
+mod limits;
 mod list;
 mod page;
 mod report;
@@ -26,4 +28,6 @@ mod run;
 mod spreadsheet;
 mod validate_drives;
 
+pub(crate) use bars::Bars;
 pub(crate) use command::Lab;
+pub(crate) use limits::limits;

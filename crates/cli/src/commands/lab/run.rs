@@ -13,20 +13,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use terrace::{ParseSystemError, System};
-use terrace_env::ByteCount;
 use terrace_lab::experiment::Experiment;
 use terrace_lab::run::{Outcome, RunPlan};
-use terrace_lab::series::{self, Limits, Results, carry_out_all};
+use terrace_lab::series::{self, Results, carry_out_all};
 use terrace_zone::timing::Scale;
 
 use super::bars::Bars;
 use super::findings::{Findings, Flop};
+use super::limits::limits;
 use super::{page, spreadsheet};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
-
-/// A part of the memory that is left to others.
-const MEMORY_KEPT: u64 = 10;
 
 /// Carry out experiments in virtual time.
 ///
@@ -108,7 +105,7 @@ impl Run {
             plans.extend(planned.into_iter().take(most).map(|plan| self.cut(plan)));
         }
         let results = Results::of_this_engine(&self.results);
-        let limits = self.limits(&plans, output)?;
+        let limits = limits(&plans, self.jobs, self.fresh, output)?;
         if cfg!(debug_assertions) {
             output.note("note: built with debug assertions: slower, with the same numbers");
         }
@@ -159,27 +156,5 @@ impl Run {
             page::write(path, findings, &self.experiments, self.scale, self.seed)?;
         }
         Ok(())
-    }
-
-    /// As many runs at once as were asked for, or as there are processors; their drives are in
-    /// memory, of which a part is left to others.
-    fn limits(&self, plans: &[RunPlan], output: &Output) -> Result<Limits, Failure> {
-        let processors = terrace_env::runner::processors();
-        let jobs = self.jobs.map_or(processors, |jobs| usize::try_from(jobs).unwrap_or(usize::MAX));
-        let available = series::available();
-        let memory = available.map(|bytes| ByteCount(bytes.0 - bytes.0 / MEMORY_KEPT));
-        let estimates = plans.iter().map(series::estimate);
-        let mut estimates: Vec<ByteCount> = estimates.collect::<Result<_, _>>()?;
-        estimates.sort_unstable();
-        let together: u64 = estimates.iter().rev().take(jobs).map(|bytes| bytes.0).sum();
-        if let (Some(memory), Some(largest)) = (memory, estimates.last())
-            && together > memory.0
-        {
-            output.note(format_args!(
-                "note: a run takes up to {largest} of memory, and {memory} can be had: not \
-                 always {jobs} runs at once"
-            ));
-        }
-        Ok(Limits { jobs, memory, fresh: self.fresh })
     }
 }
