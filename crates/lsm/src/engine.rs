@@ -73,6 +73,13 @@ pub struct Engine {
 }
 
 impl Engine {
+    /// An empty batch with room for one entry, whose key and value have `payload` bytes in all. A
+    /// large batch uses memory of an earlier one again.
+    #[must_use]
+    pub fn batch_for(&self, payload: usize) -> Batch {
+        Batch::for_entry(payload, &self.writer.memory.batch_buffers)
+    }
+
     /// Applies a batch, as a whole.
     pub fn write(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         let written = self.writer.write(batch, durability);

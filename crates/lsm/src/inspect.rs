@@ -79,8 +79,9 @@ impl BatchRecord {
     pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
         let bytes = self.batch.bytes();
         self.batch.entries().map(move |(sequence, entry)| {
-            let key = FullKey { space: entry.space, user_key: bytes.slice(entry.key) };
-            Entry::new(key, sequence, entry.kind as u8, bytes.slice(entry.value))
+            let copy = |place| Bytes::copy_from_slice(&bytes[place]);
+            let key = FullKey { space: entry.space, user_key: copy(entry.key) };
+            Entry::new(key, sequence, entry.kind as u8, copy(entry.value))
         })
     }
 }

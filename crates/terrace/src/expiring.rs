@@ -115,7 +115,7 @@ impl KeySpace {
         value: &[u8],
         expiry: impl Into<Date>,
     ) -> Result<(), Error> {
-        let mut batch = terrace_lsm::Batch::new();
+        let mut batch = self.inner.engine.batch_for(key.len() + value.len());
         batch.put_with_expiry(self.id, key, value, expiry.into());
         self.write(batch)
     }

@@ -86,7 +86,7 @@ impl KeySpace {
 
     /// Writes `value` under `key`.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        let mut batch = Batch::new();
+        let mut batch = self.inner.engine.batch_for(key.len() + value.len());
         batch.put(self.id, key, value);
         self.write(batch)
     }

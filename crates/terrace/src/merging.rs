@@ -86,7 +86,7 @@ impl Db {
 impl KeySpace {
     /// See [`Db::merge`].
     pub fn merge(&self, key: &[u8], operand: &[u8]) -> Result<(), Error> {
-        let mut batch = terrace_lsm::Batch::new();
+        let mut batch = self.inner.engine.batch_for(key.len() + operand.len());
         batch.merge(self.id, key, operand);
         self.write(batch)
     }

@@ -13,17 +13,19 @@
 //! No locks and no I/O. It does not check whether a key space exists.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::{ByteCount, Date, SeqNo};
 
-use super::batch_bytes::BatchBytes;
+use super::batch_bytes::{BatchBytes, FrozenBytes};
 use super::predecessor::{Predecessor, VERSION_PREDECESSOR};
 use crate::expiry::{self, EXPIRY_BYTES};
 use crate::key::{
     BOUND_BYTES_MAX, KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX, check_sizes, kind_defect,
 };
+use crate::memory::BatchBuffers;
 use crate::{Bounds, Error};
 
 /// The largest batch: it holds the largest value, and is one append.
@@ -62,7 +64,17 @@ impl Batch {
     /// An empty batch.
     #[must_use]
     pub fn new() -> Self {
-        let bytes = BatchBytes::zeroed(HEADER_BYTES);
+        Self::of(BatchBytes::zeroed(HEADER_BYTES))
+    }
+
+    /// An empty batch with room for one entry, whose key and value have so many bytes. Large room
+    /// comes from `buffers`.
+    pub(crate) fn for_entry(payload: usize, buffers: &Arc<BatchBuffers>) -> Self {
+        let room = HEADER_BYTES + ENTRY_HEAD_MAX + payload.min(BATCH_BYTES_MAX);
+        Self::of(BatchBytes::with_room(HEADER_BYTES, room, buffers))
+    }
+
+    fn of(bytes: BatchBytes) -> Self {
         let (space_first, spaces_other) = (KeySpaceId::DEFAULT, Vec::new());
         Self {
             bytes,
@@ -301,7 +313,7 @@ impl Batch {
     /// The finished batch, its first entry at `first`.
     pub(crate) fn freeze(mut self, first: SeqNo) -> FrozenBatch {
         self.set_sequence(first);
-        let (bytes, count) = (self.bytes.freeze(), self.count);
+        let (bytes, count) = (FrozenBytes::Built(self.bytes), self.count);
         FrozenBatch { bytes, first, count, predecessor: None }
     }
 }
@@ -326,7 +338,7 @@ pub(crate) struct Entry {
 /// A batch with its place in the order of writes.
 #[derive(Clone, Debug)]
 pub(crate) struct FrozenBatch {
-    bytes: Bytes,
+    bytes: FrozenBytes,
     first: SeqNo,
     count: u32,
     predecessor: Option<Predecessor>,
@@ -379,7 +391,7 @@ impl FrozenBatch {
             }
         }
         reader.finish("entries")?;
-        Ok(Self { bytes, first: SeqNo(first), count, predecessor })
+        Ok(Self { bytes: FrozenBytes::Read(bytes), first: SeqNo(first), count, predecessor })
     }
 
     /// The batch's record of the log before its own, if it has one.
@@ -387,7 +399,7 @@ impl FrozenBatch {
         self.predecessor
     }
 
-    pub(crate) fn bytes(&self) -> &Bytes {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 

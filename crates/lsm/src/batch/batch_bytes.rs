@@ -1,27 +1,43 @@
 //! [`BatchBytes`]: the bytes of a batch while it grows. They begin in a vector. When a caller
-//! reserves room for [`MAPPED_MIN`] bytes or more in all ([`BatchBytes::reserve`]), they move to an
-//! [`IoBuf`], whose memory returns to the system when the batch is dropped.
+//! reserves room for [`MAPPED_MIN`] bytes or more in all ([`BatchBytes::reserve`]), they move to a
+//! [`BatchBuffer`], whose memory returns to the system when the batch is dropped. If the room is
+//! known before ([`BatchBytes::with_room`]), the buffer is one of a store, and returns there.
 //!
 //! They never move back. A caller must reserve before it puts: bytes without a reservation stay in
 //! the vector. One thread at a time; no I/O.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use terrace_env::MAPPED_MIN;
 use terrace_env::codec::Writer;
-use terrace_env::{IoBuf, MAPPED_MIN};
+
+use crate::memory::{BatchBuffer, BatchBuffers};
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub(crate) enum BatchBytes {
     Small(Vec<u8>),
-    Large(IoBuf),
+    Large(BatchBuffer),
 }
 
 impl BatchBytes {
     /// Zeros of this length.
     pub(crate) fn zeroed(len: usize) -> Self {
         Self::Small(vec![0; len])
+    }
+
+    /// Zeros of the length `len`, with room for `room` bytes in all. Large room is a buffer of these.
+    pub(crate) fn with_room(len: usize, room: usize, buffers: &Arc<BatchBuffers>) -> Self {
+        if room < BatchBuffers::LEAST {
+            let mut bytes = Vec::with_capacity(room);
+            bytes.resize(len, 0);
+            return Self::Small(bytes);
+        }
+        let mut bytes = buffers.take(room);
+        bytes.resize(len);
+        Self::Large(bytes)
     }
 
     /// Makes room for `more` bytes.
@@ -32,7 +48,7 @@ impl BatchBytes {
                 bytes.reserve(more);
                 return;
             }
-            let mut large = IoBuf::with_capacity(len);
+            let mut large = BatchBuffer::with_capacity(len);
             large.extend(bytes);
             *self = Self::Large(large);
         }
@@ -42,13 +58,6 @@ impl BatchBytes {
         match self {
             Self::Small(bytes) => bytes.truncate(len),
             Self::Large(bytes) => bytes.truncate(len),
-        }
-    }
-
-    pub(crate) fn freeze(self) -> Bytes {
-        match self {
-            Self::Small(bytes) => bytes.into(),
-            Self::Large(bytes) => Bytes::from_owner(bytes),
         }
     }
 }
@@ -82,9 +91,30 @@ impl DerefMut for BatchBytes {
     }
 }
 
+/// The bytes of a batch that does not change any more.
+#[derive(Clone, Debug)]
+pub(crate) enum FrozenBytes {
+    Built(BatchBytes),
+    /// Read from a log.
+    Read(Bytes),
+}
+
+impl Deref for FrozenBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Built(bytes) => bytes,
+            Self::Read(bytes) => bytes,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use terrace_env::{ByteCount, MemoryGauge};
 
     #[test]
     fn bytes_stay_when_they_become_large() {
@@ -99,6 +129,23 @@ mod tests {
         assert!(matches!(bytes, BatchBytes::Large(_)));
         bytes.truncate(5);
         bytes[4] = 9;
-        assert_eq!(bytes.freeze()[..], [0, 0, 0, 0, 9]);
+        assert_eq!(FrozenBytes::Built(bytes)[..], [0, 0, 0, 0, 9]);
+    }
+    #[test]
+    fn room_is_enough_and_large_room_is_used_again() {
+        let gauge = MemoryGauge::new("batches");
+        let buffers = Arc::new(BatchBuffers::new(gauge.clone(), ByteCount::mib(512)));
+        let mut places = Vec::new();
+        for len in [100, 20_000, 40_000, 40_000, MAPPED_MIN, MAPPED_MIN, 30_000] {
+            let mut bytes = BatchBytes::with_room(3, 3 + len, &buffers);
+            let place = bytes.as_ptr();
+            bytes.reserve(len);
+            bytes.put(&vec![7; len]);
+            assert_eq!(bytes.as_ptr(), place, "{len} bytes moved");
+            assert_eq!((&bytes[..3], &bytes[3..]), (&[0; 3][..], &vec![7; len][..]));
+            places.push(place);
+        }
+        assert!(places[2] == places[3] && places[4] == places[5], "{places:?}");
+        assert!(gauge.used().0 >= (40_000 + MAPPED_MIN) as u64, "{:?}", gauge.used());
     }
 }

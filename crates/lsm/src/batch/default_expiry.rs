@@ -60,7 +60,7 @@ mod tests {
         expected.put_with_expiry(with, b"put", b"value", default);
         let found = batch.with_default_expiry(|space| (space == with).then_some(default));
         assert_eq!((found.len(), found.payload()), (expected.len(), expected.payload()));
-        let bytes = |batch: Batch| batch.freeze(SeqNo(1)).bytes().clone();
+        let bytes = |batch: Batch| batch.freeze(SeqNo(1)).bytes().to_vec();
         assert_eq!(bytes(found), bytes(expected));
     }
 }

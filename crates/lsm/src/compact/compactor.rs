@@ -61,6 +61,9 @@ impl Compactor {
         let _guard = PanicGuard { lifecycle: &self.lifecycle, job: "a compaction" };
         let mut retry = Retry::new();
         while let Some((task, choosing)) = self.board.await_task() {
+            if task.is_for_rest() {
+                self.memory.chunks.free_idle();
+            }
             let news = self.space.news();
             let result = self.carry_out(&task, choosing);
             self.board.end_task();

@@ -1,7 +1,8 @@
 //! [`Memory`]: the memory budget of an engine, and how much of it is used.
 //!
 //! - Each use of a share ([`Shares`]) is counted by a gauge, and all of them by one more. Large
-//!   batches that are being written, and open transactions, are counted, and have no share.
+//!   batches that are being written, their idle buffers ([`BatchBuffers`]), and open transactions,
+//!   are counted, and have no share.
 //!   Transactions together may hold an eighth of the budget.
 //! - Stacks and working memory of codecs are not counted. A value that a client holds counts if it
 //!   lies in a large buffer of a scan, or in a block that is still in the cache. Of the memory of
@@ -18,7 +19,9 @@ use serde::{Deserialize, Serialize};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, MemoryGauge, MemoryLease};
 
+use super::batch_buffers::BatchBuffers;
 use super::cache::BlockCache;
+use super::memtable_chunks::MemtableChunks;
 use super::resident::{Clock, Owner, PartClass, Slot};
 use super::scan_buffers::{BUFFER_BYTES, ScanBuffers};
 use super::walk::Walk;
@@ -64,11 +67,12 @@ pub struct MemoryStats {
     pub used: u64,
     /// The largest value of `used` so far.
     pub peak: u64,
-    /// Memtables.
+    /// Memtables, and idle chunks for the next ones.
     pub memtables: u64,
     /// Buffered bytes of the log, and its frames in flight to the medium.
     pub log: u64,
-    /// Large batches that are being written, as clients made them.
+    /// Large batches that are being written, as clients made them, and idle buffers for the next
+    /// ones.
     pub batches: u64,
     /// Keys and ranges that open transactions have read, and their writes.
     #[serde(default)]
@@ -94,11 +98,15 @@ pub(crate) struct Memory {
     io_size: ByteCount,
     whole: MemoryGauge,
     pub(crate) memtables: MemoryGauge,
+    pub(crate) chunks: Arc<MemtableChunks>,
+    /// Idle ones of these.
+    idle_chunks: MemoryGauge,
     log: MemoryGauge,
     log_lease: Mutex<MemoryLease>,
     /// Bytes that the lease of the log counts.
     log_bytes: AtomicUsize,
     batches: MemoryGauge,
+    pub(crate) batch_buffers: Arc<BatchBuffers>,
     transactions: MemoryGauge,
     pub(crate) jobs: MemoryGauge,
     pub(crate) scans: MemoryGauge,
@@ -127,17 +135,25 @@ impl Memory {
         let (tables, cached) = (whole.part("tables"), whole.part("cache"));
         let (filters, indexes) = (tables.part("filters"), tables.part("indexes"));
         let (log, scans) = (whole.part("log"), whole.part("scans"));
+        let batches = whole.part("batches");
+        let (memtables, idle_chunks) = (whole.part("memtables"), whole.part("idle chunks"));
+        // Idle chunks are freed at rest, so a store that does nothing then keeps none.
+        let memtable = shares.memtables.0 / (options.memtables_max as u64 + 1);
+        let idle_max = ByteCount(if options.compact_at_rest { memtable } else { 0 });
         let shape = options.tables.shape();
         Arc::new(Self {
             shares,
             shape,
             budget: options.memory,
             io_size: options.io_size,
-            memtables: whole.part("memtables"),
+            chunks: Arc::new(MemtableChunks::new(memtables.clone(), &idle_chunks, idle_max)),
+            memtables,
+            idle_chunks,
             log_lease: Mutex::new(log.lease(0)),
             log_bytes: AtomicUsize::new(0),
             log,
-            batches: whole.part("batches"),
+            batch_buffers: Arc::new(BatchBuffers::new(batches.clone(), options.memory)),
+            batches,
             transactions: whole.part("transactions"),
             jobs: whole.part("jobs"),
             scan_buffers: Arc::new(ScanBuffers::new(scans.clone(), shares.scans)),
@@ -375,7 +391,7 @@ impl Memory {
             budget: self.budget.0,
             used: self.whole.used().0,
             peak: self.whole.peak().0,
-            memtables: self.memtables.used().0,
+            memtables: self.memtables.used().0 + self.idle_chunks.used().0,
             log: self.log.used().0,
             batches: self.batches.used().0,
             transactions: self.transactions.used().0,

@@ -6,7 +6,9 @@
 //! | how much memory does each part use | `memory` |
 //! | which data blocks stay in memory | `cache` |
 //! | which parts of open tables stay in memory | `resident` |
+//! | which chunks of memtables are used again | `memtable_chunks` |
 //! | which buffers of scans are used again | `scan_buffers` |
+//! | which buffers of large batches are used again | `batch_buffers` |
 //! | is a table walked for a client or for a job | `walk` |
 //!
 //! # Shares
@@ -32,16 +34,20 @@
 //!
 //! `docs/memory.md` tells users which memory counts.
 
+mod batch_buffers;
 mod cache;
 #[expect(clippy::module_inception, reason = "a file is named after its principal type")]
 mod memory;
+mod memtable_chunks;
 mod resident;
 mod scan_buffers;
 mod walk;
 
 pub use memory::MemoryStats;
 
+pub(crate) use batch_buffers::{BatchBuffer, BatchBuffers};
 pub(crate) use memory::{Memory, writer_bytes};
+pub(crate) use memtable_chunks::MemtableChunks;
 pub(crate) use resident::{Glance, Owner, Part, PartClass, Slot};
 pub(crate) use scan_buffers::ScanBuffers;
 pub(crate) use walk::Walk;

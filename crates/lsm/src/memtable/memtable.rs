@@ -15,13 +15,14 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use terrace_env::sync::Mutex;
-use terrace_env::{FileId, MemoryGauge, MemoryLease, SeqNo};
+use terrace_env::{FileId, MemoryLease, SeqNo};
 
 use super::entry_tree::{EntryCursor, EntryTree, LEAF_ENTRY_BYTES, NewEntry, RECORD_BYTES, Window};
 use super::found::Found;
 use crate::batch::{Batch, Entry, FrozenBatch};
 use crate::expiry;
 use crate::key::{self, Kind, Trailer};
+use crate::memory::MemtableChunks;
 use crate::ranges::{MemoryRanges, RangeTombstone};
 
 /// Numbers of entries at which a memtable whose window was a guess is exchanged for one whose
@@ -62,16 +63,16 @@ impl Memtable {
         batch.byte_size().0 as usize + others * ENTRY_BYTES + MemoryRanges::least_of(batch)
     }
 
-    pub(crate) fn new(gauge: &MemoryGauge) -> Self {
+    pub(crate) fn new(chunks: &Arc<MemtableChunks>) -> Self {
         let refit_at = REFITS[0];
-        Self { refit_at, ..Self::with_tree(EntryTree::new(gauge, Window::new()), gauge) }
+        Self { refit_at, ..Self::with_tree(EntryTree::new(chunks, Window::new()), chunks) }
     }
 
     /// A memtable that expects keys like those of `before`.
-    pub(crate) fn following(before: &Self, gauge: &MemoryGauge) -> Self {
+    pub(crate) fn following(before: &Self, chunks: &Arc<MemtableChunks>) -> Self {
         let ends = before.tree.ends();
         let window = ends.map_or_else(Window::new, |(first, last)| Window::between(first, last));
-        Self::with_tree(EntryTree::new(gauge, window), gauge)
+        Self::with_tree(EntryTree::new(chunks, window), chunks)
     }
 
     /// Adds a batch's entries, as [`insert`](Self::insert) does. The memtable may be exchanged for
@@ -79,20 +80,20 @@ impl Memtable {
     pub(crate) fn insert_or_exchange(
         table: &mut Arc<Self>,
         batch: &FrozenBatch,
-        gauge: &MemoryGauge,
+        chunks: &Arc<MemtableChunks>,
     ) {
-        if let Some(fitted) = table.fitted_to(batch, gauge) {
+        if let Some(fitted) = table.fitted_to(batch, chunks) {
             *table = Arc::new(fitted);
         }
         table.insert(batch);
-        if let Some(refitted) = table.refitted(gauge) {
+        if let Some(refitted) = table.refitted(chunks) {
             *table = Arc::new(refitted);
         }
     }
 
     /// For the first entries of a memtable whose window is a guess, if they come as one batch: an
     /// empty memtable whose window fits the keys of the batch.
-    fn fitted_to(&self, batch: &FrozenBatch, gauge: &MemoryGauge) -> Option<Self> {
+    fn fitted_to(&self, batch: &FrozenBatch, chunks: &Arc<MemtableChunks>) -> Option<Self> {
         let is_fitted = self.refit_at != REFITS[0];
         if is_fitted || !self.is_empty() || batch.entries().count() < REFITS[0] {
             return None;
@@ -105,14 +106,14 @@ impl Memtable {
         Some(Self {
             unlogged: AtomicBool::new(self.has_unlogged()),
             refit_at: next.unwrap_or(usize::MAX),
-            ..Self::with_tree(EntryTree::new(gauge, Window::between(&first, &last)), gauge)
+            ..Self::with_tree(EntryTree::new(chunks, Window::between(&first, &last)), chunks)
         })
     }
 
     /// Once its keys show a common prefix: a memtable of the same entries and the same size whose
     /// window fits them, to take its place before the next insertion. `None` where there is nothing
     /// to gain: most memtables have learnt the prefix from the one before.
-    fn refitted(&self, gauge: &MemoryGauge) -> Option<Self> {
+    fn refitted(&self, chunks: &Arc<MemtableChunks>) -> Option<Self> {
         if self.tree.len() < self.refit_at
             || self.tree.bytes() > REFIT_BYTES_MAX
             || !self.ranges.is_empty()
@@ -126,16 +127,16 @@ impl Memtable {
             end: AtomicU64::new(self.end().0),
             unlogged: AtomicBool::new(self.has_unlogged()),
             refit_at: next.unwrap_or(usize::MAX),
-            ..Self::with_tree(self.tree.refitted(gauge)?, gauge)
+            ..Self::with_tree(self.tree.refitted(chunks)?, chunks)
         })
     }
 
-    fn with_tree(tree: EntryTree, gauge: &MemoryGauge) -> Self {
+    fn with_tree(tree: EntryTree, chunks: &Arc<MemtableChunks>) -> Self {
         Self {
             tree: Arc::new(tree),
             ranges: MemoryRanges::default(),
             range_bytes: AtomicUsize::new(0),
-            range_lease: Mutex::new(gauge.lease(0)),
+            range_lease: Mutex::new(chunks.lease(0)),
             deletes: AtomicU64::new(0),
             end: AtomicU64::new(0),
             unlogged: AtomicBool::new(false),
@@ -335,12 +336,18 @@ impl MemoryCursor {
 mod tests {
     use super::*;
 
+    use terrace_env::MemoryGauge;
+
     use crate::key::{KeySpaceId, SPACE_BYTES};
 
     const SPACE: KeySpaceId = KeySpaceId(7);
 
+    fn chunks() -> Arc<MemtableChunks> {
+        MemtableChunks::counted_by(&MemoryGauge::new("memtables"))
+    }
+
     fn table(batches: &[Batch]) -> Arc<Memtable> {
-        let table = Memtable::new(&MemoryGauge::new("memtables"));
+        let table = Memtable::new(&chunks());
         let mut next = SeqNo(1);
         for batch in batches {
             let frozen = batch.clone().freeze(next);
@@ -389,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_memtable_is_exchanged_for_an_equal_one_once_and_again() {
-        let gauge = MemoryGauge::new("memtables");
+        let chunks = chunks();
         let mut table = table(&[]);
         let mut exchanges = Vec::new();
         for number in 0..2000_u32 {
@@ -401,7 +408,7 @@ mod tests {
                 _ => batch.put(SPACE, key.as_bytes(), &number.to_le_bytes()),
             };
             table.insert(&batch.freeze(SeqNo(u64::from(number) + 1)));
-            let Some(refitted) = table.refitted(&gauge) else { continue };
+            let Some(refitted) = table.refitted(&chunks) else { continue };
             let state = |table: &Memtable| {
                 (table.bytes(), table.len(), table.deletes(), table.end(), table.has_unlogged())
             };
@@ -422,7 +429,7 @@ mod tests {
 
     #[test]
     fn the_first_batch_decides_the_window_if_it_is_large_enough() {
-        let gauge = MemoryGauge::new("memtables");
+        let chunks = chunks();
         for (count, exchanged) in [(63, false), (64, true), (5000, true)] {
             let mut batch = Batch::new();
             for number in 0..count {
@@ -433,7 +440,7 @@ mod tests {
             let (mut table, plain) = (table(&[]), table(&[]));
             let before = Arc::clone(&table);
             before.note_unlogged();
-            Memtable::insert_or_exchange(&mut table, &batch, &gauge);
+            Memtable::insert_or_exchange(&mut table, &batch, &chunks);
             plain.insert(&batch);
             assert_eq!(!Arc::ptr_eq(&table, &before), exchanged, "{count}");
             assert!(table.has_unlogged());
@@ -452,18 +459,18 @@ mod tests {
 
     #[test]
     fn a_memtable_that_knows_the_prefix_or_is_large_is_not_exchanged() {
-        let gauge = MemoryGauge::new("memtables");
+        let chunks = chunks();
         let keys: Vec<_> = (0..100u32).map(u32::to_be_bytes).collect();
         let first = table(&keys.iter().map(|key| put(key, b"")).collect::<Vec<_>>());
-        assert!(first.refitted(&gauge).is_some());
-        let second = Memtable::following(&first, &gauge);
+        assert!(first.refitted(&chunks).is_some());
+        let second = Memtable::following(&first, &chunks);
         for (at, key) in keys.iter().enumerate() {
             second.insert(&put(key, b"").freeze(SeqNo(1000 + at as u64)));
         }
-        assert!(second.refitted(&gauge).is_none());
+        assert!(second.refitted(&chunks).is_none());
         let value = vec![0; REFIT_BYTES_MAX / 64];
         let large = table(&keys.iter().map(|key| put(key, &value)).collect::<Vec<_>>());
-        assert!(large.refitted(&gauge).is_none());
+        assert!(large.refitted(&chunks).is_none());
     }
 
     #[test]

@@ -405,6 +405,7 @@ mod tests {
     use super::*;
     use crate::batch::Batch;
     use crate::key::KeySpaceId;
+    use crate::memory::MemtableChunks;
     use crate::memtable::Memtable;
     use std::sync::Arc;
     use terrace_env::MemoryGauge;
@@ -418,7 +419,7 @@ mod tests {
             let mut sequence = 1;
             let mut sources = Vec::new();
             for _ in 0..count {
-                let table = Memtable::new(&MemoryGauge::new("test"));
+                let table = Memtable::new(&MemtableChunks::counted_by(&MemoryGauge::new("test")));
                 for _ in 0..random.random_range(0..40) {
                     let key: u8 = random.random_range(0..60);
                     let mut batch = Batch::new();

@@ -91,7 +91,7 @@ impl Parts {
         let sums = LifetimeSums::new(Arc::clone(&store), Arc::clone(&counters), at_open, before);
         let (immutable, version) = (Vec::new(), Arc::new(version));
         let (spaces, closed) = (Spaces::of(&list, record.next_space), Closed::default());
-        let active = Arc::new(Memtable::new(&memory.memtables));
+        let active = Arc::new(Memtable::new(&memory.chunks));
         let view = View { active, immutable, version, spaces, closed };
         let tree = Arc::new(Tree::new(view, SeqNo(next.0 - 1), record, list));
         let base = Base { store, decider, options, memory, counters, sums: Arc::new(sums), tree };

@@ -63,15 +63,15 @@ impl Replay<'_> {
         let (mut replayed, mut ends) = (Vec::<Replayed>::new(), BTreeMap::<FileId, u64>::new());
         let (mut from, mut has_space) = (SeqNo(1), !self.read_only);
         for (record, file) in logs {
-            let memtable = Arc::new(Memtable::new(&self.memory.memtables));
+            let memtable = Arc::new(Memtable::new(&self.memory.chunks));
             let id = file.id;
             replayed.push(Replayed { file, record, memtable, is_deleted: false });
             let reader = self.store.open(id)?;
             let start = ReplayFrom { next: from, first: record.first };
             let take = |batch: &FrozenBatch| {
                 let active = replayed.last_mut().expect("the log that is read");
-                let gauge = &self.memory.memtables;
-                Memtable::insert_or_exchange(&mut active.memtable, batch, gauge);
+                let chunks = &self.memory.chunks;
+                Memtable::insert_or_exchange(&mut active.memtable, batch, chunks);
                 if has_space && self.memory.memtables_overflow() {
                     has_space = self.flush_replayed(&mut replayed, batch.end())?;
                 }
@@ -112,7 +112,7 @@ impl Replay<'_> {
                 }
                 flushed => flushed?,
             };
-            log.memtable = Arc::new(Memtable::new(&self.memory.memtables));
+            log.memtable = Arc::new(Memtable::new(&self.memory.chunks));
             if rest.is_some() {
                 log.record.first = end;
             } else {
@@ -189,7 +189,7 @@ impl Replay<'_> {
                 let writer = begin_log(store)?;
                 let record = LogRecord { first: next };
                 transaction.create(writer.id(), record.annotation());
-                let memtable = Arc::new(Memtable::new(&self.memory.memtables));
+                let memtable = Arc::new(Memtable::new(&self.memory.chunks));
                 (memtable, ActiveLog::new(writer, next, next))
             }
         };

@@ -21,7 +21,7 @@ pub(crate) fn empty_tree() -> Tree {
     let spaces = SpaceList::of(&record, Vec::new()).unwrap();
     let memory = Memory::new(&EngineOptions::default());
     let view = View {
-        active: Arc::new(Memtable::new(&memory.memtables)),
+        active: Arc::new(Memtable::new(&memory.chunks)),
         immutable: Vec::new(),
         version: Arc::new(Version::new(Vec::new()).unwrap()),
         spaces: Spaces::of(&spaces, record.next_space),

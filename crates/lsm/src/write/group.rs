@@ -191,8 +191,8 @@ impl GroupWriter {
     /// Puts the group's entries into the memtable and lets readers see them.
     fn publish(&self, log: &mut ActiveLog, group: Vec<Pending>) {
         let (mut entries, mut bytes) = (0, 0);
-        let active = self.tree.view().active.clone();
-        let mut memtable = Arc::clone(&active);
+        let mut memtable = Arc::clone(&self.tree.glance().active);
+        let active = Arc::as_ptr(&memtable);
         let count: u32 = group.iter().map(|pending| pending.batch.len() as u32).sum();
         let mut next = SeqNo(log.next.0 - u64::from(count));
         if count > 0 && canary::is_broken(Rule::InsertBeforePublish) {
@@ -213,11 +213,11 @@ impl GroupWriter {
             if self.empty_ranges.is_watching() {
                 self.note_puts(&frozen, puts);
             }
-            Memtable::insert_or_exchange(&mut memtable, &frozen, &self.memory.memtables);
+            Memtable::insert_or_exchange(&mut memtable, &frozen, &self.memory.chunks);
             next = frozen.end();
         }
         debug_assert_eq!(next, log.next, "sequences as they were given out");
-        if !Arc::ptr_eq(&memtable, &active) {
+        if !std::ptr::eq(active, Arc::as_ptr(&memtable)) {
             self.tree.exchange_active(memtable);
         }
         if entries > 0 {

@@ -316,6 +316,7 @@ mod tests {
     use super::*;
     use crate::Batch;
     use crate::key::{self, KeySpaceId};
+    use crate::memory::MemtableChunks;
     use crate::memtable::Memtable;
     use terrace_env::MemoryGauge;
     use terrace_env::store::StoreError;
@@ -353,7 +354,7 @@ mod tests {
     }
 
     fn replayed_from(bytes: Vec<u8>, from: ReplayFrom) -> Result<(SeqNo, Memtable), Error> {
-        let memtable = Memtable::new(&MemoryGauge::new("test"));
+        let memtable = Memtable::new(&MemtableChunks::counted_by(&MemoryGauge::new("test")));
         let take = |batch: &FrozenBatch| {
             memtable.insert(batch);
             Ok(())

@@ -488,7 +488,7 @@ impl Room {
         let hold = log.hold.take().map(Arc::new);
         let (memtable, log) = (Arc::clone(&old), log.id());
         let immutable = ImmutableMemtable { memtable, log, hold, rest: None };
-        self.tree.replace_active(Arc::new(Memtable::following(&old, &self.memory.memtables)));
+        self.tree.replace_active(Arc::new(Memtable::following(&old, &self.memory.chunks)));
         self.memtables.push(immutable);
     }
 }

@@ -84,7 +84,7 @@ impl AsyncKeySpace {
 
     /// See [`Db::put`](crate::Db::put).
     pub fn put(&self, key: &[u8], value: &[u8]) -> Operation<()> {
-        let mut batch = Batch::new();
+        let mut batch = self.0.inner.engine.batch_for(key.len() + value.len());
         batch.put(self.0.id, key, value);
         self.write(batch, self.0.handling.durability)
     }

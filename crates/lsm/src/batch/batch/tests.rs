@@ -15,7 +15,7 @@ fn sample() -> FrozenBatch {
 
 #[test]
 fn a_batch_reads_back_what_was_put_in() {
-    let frozen = FrozenBatch::decode(sample().bytes().clone()).unwrap();
+    let frozen = FrozenBatch::decode(Bytes::copy_from_slice(sample().bytes())).unwrap();
     assert_eq!((frozen.first(), frozen.end(), frozen.count()), (SeqNo(1000), SeqNo(1003), 3));
     let bytes = frozen.bytes();
     let read: Vec<_> = frozen
@@ -61,7 +61,7 @@ fn ranges() -> FrozenBatch {
 
 #[test]
 fn a_range_is_one_entry_and_an_empty_range_is_none() {
-    let frozen = FrozenBatch::decode(ranges().bytes().clone()).unwrap();
+    let frozen = FrozenBatch::decode(Bytes::copy_from_slice(ranges().bytes())).unwrap();
     let bytes = frozen.bytes();
     let read: Vec<_> = frozen
         .entries()

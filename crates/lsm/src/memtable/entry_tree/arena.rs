@@ -1,9 +1,12 @@
 //! [`Arena`]: memory for the entries and nodes of a tree, allocated piece by piece and freed as a
-//! whole; and [`Entry`], an entry in it.
+//! whole; and [`Entry`], an entry in it. Large chunks come from [`MemtableChunks`], and go back
+//! there.
 //!
 //! # Soundness
-//! - A chunk does not move, and is freed when its [`Arena`] is dropped. So a piece lives as long as
-//!   the arena. The bytes of a large chunk ([`Pages`]) stay in place when its owner is moved.
+//! - A chunk does not move, and is freed or put back when its [`Arena`] is dropped. So a piece lives
+//!   as long as the arena. The bytes of a large chunk ([`Pages`]) stay in place when its owner is
+//!   moved, and have no other user meanwhile: [`MemtableChunks`] gives the owner away.
+//! - A chunk may hold the bytes of an earlier arena. No byte of a piece is read before it is written.
 //! - Pieces do not overlap. The bytes of an entry are not written again once [`Arena::entry`] has
 //!   returned it.
 //! - The caller must ensure three things. The arena lives as long as each [`Entry`] of it is used.
@@ -16,10 +19,12 @@
 use std::alloc::{self, Layout};
 use std::cmp::Ordering;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use terrace_env::{MAPPED_MIN, Pages};
 
 use crate::key::{self, SPACE_BYTES, TRAILER_BYTES, Trailer};
+use crate::memory::MemtableChunks;
 
 use super::tree::{NewEntry, Target};
 
@@ -36,15 +41,14 @@ const CHUNK_ALIGN: usize = 64;
 #[derive(Debug)]
 enum Chunk {
     Small(NonNull<u8>, Layout),
-    /// A large chunk, kept to drop it.
-    Large {
-        _pages: Pages,
-    },
+    /// A large chunk, kept to put it back.
+    Large(Pages),
 }
 
 /// Memory that is freed as a whole.
 #[derive(Debug)]
 pub(super) struct Arena {
+    shared: Arc<MemtableChunks>,
     chunks: Vec<Chunk>,
     /// The free part of the current chunk.
     free: NonNull<u8>,
@@ -59,9 +63,9 @@ pub(super) struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    pub(super) fn new() -> Self {
-        let (chunks, free) = (Vec::new(), NonNull::dangling());
-        Self { chunks, free, left: 0, next_chunk: CHUNK_FIRST, used: 0, reserved: 0 }
+    pub(super) fn new(shared: &Arc<MemtableChunks>) -> Self {
+        let (shared, chunks, free) = (Arc::clone(shared), Vec::new(), NonNull::dangling());
+        Self { shared, chunks, free, left: 0, next_chunk: CHUNK_FIRST, used: 0, reserved: 0 }
     }
 
     /// Bytes allocated.
@@ -137,14 +141,16 @@ impl Arena {
 
     fn add_chunk(&mut self, size: usize) -> NonNull<u8> {
         assert!(size > 0, "a chunk of nothing");
-        self.reserved += size;
         if size >= MAPPED_MIN {
             // Pages are aligned to more than a cache line.
-            let mut pages = Pages::new(size);
+            let mut pages = self.shared.take(size);
+            debug_assert!(pages.len() >= size, "a chunk that is too small");
+            self.reserved += pages.len();
             let chunk = NonNull::from(&mut *pages).cast();
-            self.chunks.push(Chunk::Large { _pages: pages });
+            self.chunks.push(Chunk::Large(pages));
             return chunk;
         }
+        self.reserved += size;
         let layout = Layout::from_size_align(size, CHUNK_ALIGN).expect("a chunk's layout");
         // SAFETY: the layout's size is not zero.
         let chunk = NonNull::new(unsafe { alloc::alloc(layout) })
@@ -156,10 +162,11 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        for chunk in &self.chunks {
-            if let Chunk::Small(chunk, layout) = chunk {
+        for chunk in self.chunks.drain(..) {
+            match chunk {
                 // SAFETY: each chunk was allocated with this layout and is freed here only.
-                unsafe { alloc::dealloc(chunk.as_ptr(), *layout) };
+                Chunk::Small(chunk, layout) => unsafe { alloc::dealloc(chunk.as_ptr(), layout) },
+                Chunk::Large(pages) => self.shared.put_back(pages),
             }
         }
     }

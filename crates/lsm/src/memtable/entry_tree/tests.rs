@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use terrace_env::random::{Random, Rng};
-use terrace_env::{MemoryGauge, SeqNo, runner};
+use terrace_env::{ByteCount, MemoryGauge, SeqNo, runner};
 
 use super::{EntryCursor, EntryTree, NewEntry, Window};
 use crate::key::{self, KeySpaceId, Kind, Trailer};
+use crate::memory::MemtableChunks;
 
 const SPACE: KeySpaceId = KeySpaceId(0);
 
@@ -26,7 +27,7 @@ fn scaled(count: usize) -> usize {
 }
 
 fn empty(window: Window) -> Arc<EntryTree> {
-    Arc::new(EntryTree::new(&MemoryGauge::new("test"), window))
+    Arc::new(EntryTree::new(&MemtableChunks::counted_by(&MemoryGauge::new("test")), window))
 }
 
 fn put(tree: &EntryTree, user_key: &[u8], sequence: usize, value: &[u8]) -> (Vec<u8>, Trailer) {
@@ -158,7 +159,7 @@ fn large_and_empty_entries_lie_beside_each_other() {
 #[cfg_attr(miri, ignore = "tells something of many entries only")]
 fn memory_is_counted_and_given_back() {
     let gauge = MemoryGauge::new("test");
-    let tree = EntryTree::new(&gauge, Window::new());
+    let tree = EntryTree::new(&MemtableChunks::counted_by(&gauge), Window::new());
     let (count, value) = (scaled(20_000), [7; 100]);
     for sequence in 0..count {
         put(&tree, &(sequence * 7919).to_be_bytes(), sequence, &value);
@@ -170,6 +171,36 @@ fn memory_is_counted_and_given_back() {
     assert!(gauge.used().0 as usize <= tree.bytes() * 2 + (8 << 10), "{:?}", gauge.used());
     drop(tree);
     assert_eq!(gauge.used().0, 0);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "tells something of many entries only")]
+fn a_tree_takes_the_chunks_of_one_that_was_dropped_and_each_counts_once() {
+    let whole = MemoryGauge::new("all");
+    let (memtables, idle) = (whole.part("memtables"), whole.part("idle"));
+    let chunks = Arc::new(MemtableChunks::new(memtables.clone(), &idle, ByteCount::mib(64)));
+    let fill = || {
+        let tree = EntryTree::new(&chunks, Window::new());
+        for (sequence, size) in
+            [100, 1000, 20_000, 300_000].into_iter().cycle().take(100).enumerate()
+        {
+            put(&tree, &sequence.to_be_bytes(), sequence, &vec![sequence as u8; size]);
+        }
+        tree
+    };
+    let first = fill();
+    let used = memtables.used();
+    drop(first);
+    assert_eq!(memtables.used().0, 0);
+    assert!(idle.used().0 > 7 << 20, "{:?}", idle.used());
+    let second = fill();
+    assert_eq!((memtables.used(), idle.used().0), (used, 0));
+    assert_eq!(whole.peak(), used);
+    let found = second.first_from(&key::internal_key(
+        &key::full_key(SPACE, &7_usize.to_be_bytes()),
+        Trailer::NEWEST,
+    ));
+    assert_eq!(found.map(|(_, value)| value), Some(&vec![7; 300_000][..]));
 }
 
 #[test]

@@ -34,10 +34,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
+use terrace_env::MemoryLease;
 use terrace_env::sync::Mutex;
-use terrace_env::{MemoryGauge, MemoryLease};
 
 use crate::key::{self, KeySpaceId, SPACE_BYTES, Trailer};
+use crate::memory::MemtableChunks;
 
 use super::arena::{Arena, Entry};
 use super::node::{FANOUT, HALF, Inner, Leaf, Page};
@@ -141,16 +142,23 @@ struct Writer {
     lease: MemoryLease,
 }
 
+/// The chunks no longer count as a memtable's when they become idle.
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.lease.resize(0);
+    }
+}
+
 // SAFETY: `tail` points into `nodes`, which the writer owns; leaves may be used from any thread.
 unsafe impl Send for Writer {}
 
 impl EntryTree {
-    /// An empty tree. Its memory is counted by `gauge`.
-    pub(crate) fn new(gauge: &MemoryGauge, window: Window) -> Self {
-        let (mut nodes, entries) = (Arena::new(), Arena::new());
+    /// An empty tree, whose memory comes from `chunks` and is counted there.
+    pub(crate) fn new(chunks: &Arc<MemtableChunks>, window: Window) -> Self {
+        let (mut nodes, entries) = (Arena::new(chunks), Arena::new(chunks));
         let leaf = nodes.put(Leaf::new(std::ptr::null_mut()));
         let root = nodes.put(Inner::new(1, leaf.as_ptr().cast()));
-        let (empty, lease) = (nodes.used(), gauge.lease(nodes.reserved()));
+        let (empty, lease) = (nodes.used(), chunks.lease(nodes.reserved()));
         Self {
             root: AtomicPtr::new(root.as_ptr()),
             window,
@@ -162,9 +170,9 @@ impl EntryTree {
 
     /// A tree of the same entries and the same shape, whose window fits their keys; `None` without
     /// entries. The entries are copied.
-    pub(crate) fn refitted(self: &Arc<Self>, gauge: &MemoryGauge) -> Option<Self> {
+    pub(crate) fn refitted(self: &Arc<Self>, chunks: &Arc<MemtableChunks>) -> Option<Self> {
         let (first, last) = self.ends()?;
-        let refitted = Self::new(gauge, Window::between(first, last));
+        let refitted = Self::new(chunks, Window::between(first, last));
         let mut cursor = EntryCursor::new(Arc::clone(self));
         let mut entries = Vec::with_capacity(self.len());
         cursor.seek_to_first();
