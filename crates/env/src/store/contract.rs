@@ -309,6 +309,11 @@ pub trait FileWriter: Send {
     /// commit that seals the file. One append to a log is never split by a power cut.
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
 
+    /// The same; `crc` is the CRC32C of the bytes, for a store that needs it.
+    fn append_summed(&mut self, bytes: &[u8], _crc: u32) -> Result<(), StoreError> {
+        self.append(bytes)
+    }
+
     /// Hands the appended bytes of a log to the medium without making them durable: they are there
     /// after the end of the process, and a power cut may still take them. Each call can cost a
     /// block of the medium, however few bytes it hands over ([`Store::log_unit`]). For files that

@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use terrace_env::checksum::crc32c_append;
+use terrace_env::checksum::{crc32c_append, crc32c_combine};
 use terrace_env::store::{FileKind, FileWriter, StoreError};
 use terrace_env::{Cause, FileId};
 
@@ -41,6 +41,29 @@ pub(super) struct DataWriter {
 impl DataWriter {
     fn check(&self) -> Result<(), StoreError> {
         self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    /// Appends bytes; `with` adds them to the checksum of the bytes before.
+    fn write(&mut self, bytes: &[u8], with: impl FnOnce(u32) -> u32) -> Result<(), StoreError> {
+        let _pass = self.volume.gate.pass()?;
+        self.check()?;
+        self.node.check_writable()?;
+        let size = self.len();
+        if bytes.len() as u64 > SIZE_MAX - size {
+            let got = format!("{} after {size}", bytes.len());
+            let id = self.node.id;
+            return Err(StoreError::Invalid(format!(
+                "file {id}: expected at most {SIZE_MAX} bytes, found {got}"
+            )));
+        }
+        let written = self.volume.timed(self.cause, || self.node.file.write_at(size, bytes));
+        written.map_err(|error| self.allowance.describe(&self.node, bytes.len(), error))?;
+        self.volume.count_write(self.cause, bytes.len() as u64);
+        self.allowance.spend(bytes.len() as u64);
+        let mut state = self.node.lock();
+        state.size += bytes.len() as u64;
+        state.crc = state.crc.map(with);
+        Ok(())
     }
 
     /// Records the synced length of a client's file, if the file is committed.
@@ -72,25 +95,11 @@ impl FileWriter for DataWriter {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        let _pass = self.volume.gate.pass()?;
-        self.check()?;
-        self.node.check_writable()?;
-        let size = self.len();
-        if bytes.len() as u64 > SIZE_MAX - size {
-            let got = format!("{} after {size}", bytes.len());
-            let id = self.node.id;
-            return Err(StoreError::Invalid(format!(
-                "file {id}: expected at most {SIZE_MAX} bytes, found {got}"
-            )));
-        }
-        let written = self.volume.timed(self.cause, || self.node.file.write_at(size, bytes));
-        written.map_err(|error| self.allowance.describe(&self.node, bytes.len(), error))?;
-        self.volume.count_write(self.cause, bytes.len() as u64);
-        self.allowance.spend(bytes.len() as u64);
-        let mut state = self.node.lock();
-        state.size += bytes.len() as u64;
-        state.crc = state.crc.map(|crc| crc32c_append(crc, bytes));
-        Ok(())
+        self.write(bytes, |crc| crc32c_append(crc, bytes))
+    }
+
+    fn append_summed(&mut self, bytes: &[u8], crc: u32) -> Result<(), StoreError> {
+        self.write(bytes, |before| crc32c_combine(before, crc, bytes.len() as u64))
     }
 
     fn write_out(&mut self) -> Result<(), StoreError> {

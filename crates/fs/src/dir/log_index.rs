@@ -69,8 +69,14 @@ impl LogIndex {
 
     /// Adds the frame that starts at `block` of the file.
     pub(super) fn push(&mut self, block: u32, payload: &[u8]) {
+        self.push_summed(block, payload.len(), crc32c(payload));
+    }
+
+    /// Adds the frame that starts at `block` of the file; `crc` is the CRC32C of its payload of
+    /// `len` bytes.
+    pub(super) fn push_summed(&mut self, block: u32, len: usize, crc: u32) {
         let place = u64::from(block) * BLOCK as u64 + HEADER as u64;
-        let (offset, len, crc) = (self.size(), payload.len() as u32, crc32c(payload));
+        let (offset, len) = (self.size(), len as u32);
         self.spots.push(Spot { offset, place, len, crc });
     }
 

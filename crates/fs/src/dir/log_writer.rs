@@ -32,6 +32,7 @@
 
 use std::sync::Arc;
 
+use terrace_env::checksum::crc32c;
 use terrace_env::store::{FileWriter, StoreError};
 use terrace_env::{Cause, FileId, IoBuf, Uuid};
 
@@ -125,28 +126,32 @@ impl LogWriter {
     }
 
     /// Copies the buffered bytes to the tail that are not there yet. Returns `false` if the tail
-    /// cannot take them.
-    fn put_in_tail(&mut self) -> bool {
+    /// cannot take them. An error if the log was deleted.
+    fn put_in_tail(&mut self) -> Result<bool, StoreError> {
         if self.tail.is_none() {
             {
-                let log = &self.node.lock().log;
+                let state = self.node.lock();
+                state.check_exists(self.node.id)?;
+                let log = &state.log;
                 // A writer without bytes must not keep the tail from others. Bytes of an open frame
                 // are in the file, and the next bytes must follow them there.
                 if log.open.is_some() || log.pending.is_empty() {
-                    return log.pending.is_empty();
+                    return Ok(log.pending.is_empty());
                 }
             }
             self.tail = self.volume.take_tail();
         }
-        let Some(tail) = &mut self.tail else { return false };
-        let log = &mut self.node.lock().log;
+        let Some(tail) = &mut self.tail else { return Ok(false) };
+        let mut state = self.node.lock();
+        state.check_exists(self.node.id)?;
+        let log = &mut state.log;
         let new = &log.pending[log.in_tail..];
         let binding = Binding { uuid: self.volume.uuid, owner: self.node.id.0, epoch: log.epoch };
         let fits = new.is_empty() || tail.put(&binding, log.index.size() + log.in_tail as u64, new);
         if fits {
             log.in_tail = log.pending.len();
         }
-        fits
+        Ok(fits)
     }
 
     /// Gives the tail back, as all its bytes are in frames.
@@ -216,7 +221,7 @@ impl LogWriter {
 }
 
 impl LogWriter {
-    /// Writes an append in frames of its own, without a copy. No buffered bytes may
+    /// Writes an append in frames of its own, without a copy, and reads it once for its checksums. No buffered bytes may
     /// precede it.
     fn append_large(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         let id = self.node.id;
@@ -229,10 +234,12 @@ impl LogWriter {
         let blocks = bytes.chunks(PAYLOAD_MAX).map(|part| u64::from(blocks_for(part.len()))).sum();
         check_blocks(id, start, blocks)?;
         let (mut block, mut rest) = (start, bytes);
+        let mut frames = Vec::new();
         while !rest.is_empty() {
             let (part, after) = rest.split_at(rest.len().min(PAYLOAD_MAX));
             let head = FrameHead { synced, kind: LOG_FRAME, continues: !after.is_empty() };
-            let front = encode_head(&binding, &mut cursor, head, part);
+            let crc = crc32c(part);
+            let front = encode_head(&binding, &mut cursor, head, (part.len(), crc));
             let blocks = blocks_for(part.len());
             let padding = &[0; BLOCK][..blocks as usize * BLOCK - HEADER - part.len()];
             let place = u64::from(block) * BLOCK as u64;
@@ -242,15 +249,16 @@ impl LogWriter {
                 return Err(self.allowance.describe(&self.node, bytes.len(), error));
             }
             self.volume.count_write(self.cause, u64::from(blocks) * BLOCK as u64);
+            frames.push((block, part.len(), crc));
             block += blocks;
             rest = after;
         }
         let mut state = self.node.lock();
         let log = &mut state.log;
-        for part in bytes.chunks(PAYLOAD_MAX) {
-            log.index.push(log.block, part);
-            log.block += blocks_for(part.len());
+        for (block, len, crc) in frames {
+            log.index.push_summed(block, len, crc);
         }
+        log.block = block;
         log.cursor = cursor;
         state.size += bytes.len() as u64;
         Ok(())
@@ -278,36 +286,33 @@ impl FileWriter for LogWriter {
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         let _pass = self.volume.gate.pass()?;
         self.check()?;
-        let gathered = {
-            let state = self.node.lock();
-            self.node.check_writable_in(&state)?;
-            state.log.pending.len()
-        };
-        // The last block may be open: it is closed, since this append does not go into it.
         let is_large = bytes.len() > BUFFERED_MAX;
+        let mut state = self.node.lock();
+        self.node.check_writable_in(&state)?;
+        let gathered = state.log.pending.len();
         if gathered > 0 && (is_large || gathered + bytes.len() > GATHER_MAX) {
+            drop(state);
+            // The last block may be open: it is closed, since this append does not go into it.
             self.put_out(true)?;
+            state = self.node.lock();
         }
         if is_large {
+            drop(state);
             self.append_large(bytes)?;
-            self.allowance.spend(bytes.len() as u64);
-            return Ok(());
+        } else {
+            state.log.pending.extend_from_slice(bytes);
+            state.size += bytes.len() as u64;
+            self.gathered = state.log.pending.capacity();
+            drop(state);
         }
         self.allowance.spend(bytes.len() as u64);
-        let mut state = self.node.lock();
-        state.log.pending.extend_from_slice(bytes);
-        state.size += bytes.len() as u64;
-        self.gathered = state.log.pending.capacity();
         Ok(())
     }
 
     fn write_out(&mut self) -> Result<(), StoreError> {
         let _pass = self.volume.gate.pass()?;
         self.check()?;
-        if self.node.lock().deleted {
-            return Err(StoreError::NotFound(self.node.id));
-        }
-        if self.put_in_tail() {
+        if self.put_in_tail()? {
             return Ok(());
         }
         // No frame stays open if the tail can take the next appends.
@@ -317,9 +322,7 @@ impl FileWriter for LogWriter {
     fn sync(&mut self) -> Result<(), StoreError> {
         let _pass = self.volume.gate.pass()?;
         self.check()?;
-        if self.node.lock().deleted {
-            return Err(StoreError::NotFound(self.node.id));
-        }
+        self.node.lock().check_exists(self.node.id)?;
         self.put_out(true)?;
         match self.volume.timed(self.cause, || self.node.sync()) {
             Ok(false) => {}
@@ -335,9 +338,7 @@ impl FileWriter for LogWriter {
     fn finish(&mut self) -> Result<(), StoreError> {
         let _pass = self.volume.gate.pass()?;
         self.check()?;
-        if self.node.lock().deleted {
-            return Err(StoreError::NotFound(self.node.id));
-        }
+        self.node.lock().check_exists(self.node.id)?;
         self.put_out(true)?;
         // A caller may keep its writer until it seals the file, or until the file is deleted.
         (self.buffer, self.gathered) = (IoBuf::default(), 0);

@@ -54,6 +54,13 @@ pub(super) struct NodeState {
     pub(super) log: LogState,
 }
 
+impl NodeState {
+    /// An error if the file `id`, whose state this is, was deleted.
+    pub(super) fn check_exists(&self, id: FileId) -> Result<(), StoreError> {
+        if self.deleted { Err(StoreError::NotFound(id)) } else { Ok(()) }
+    }
+}
+
 /// The end of a log, and its frames; unused in other files.
 #[derive(Default)]
 pub(super) struct LogState {
@@ -122,9 +129,7 @@ impl Node {
 
     /// The same of the locked state.
     pub(super) fn check_writable_in(&self, state: &NodeState) -> Result<(), StoreError> {
-        if state.deleted {
-            return Err(StoreError::NotFound(self.id));
-        }
+        state.check_exists(self.id)?;
         if state.sealed || state.finished {
             let expected = "an unsealed file whose writer has not finished";
             return Err(self.wrong_state(expected, state));

@@ -7,7 +7,7 @@
 //! most [`PAYLOAD_MAX`] bytes. Encoding moves the cursor, so if the frame is not written, the
 //! caller has to put the cursor back.
 
-use terrace_env::checksum::{crc32c, crc32c_append};
+use terrace_env::checksum::{crc32c, crc32c_append, crc32c_combine};
 use terrace_env::codec::{Reader, Writer};
 use terrace_env::{IoBuf, Uuid};
 
@@ -116,8 +116,8 @@ pub fn encode_frame(
     encode_frame_of(binding, cursor, head, payload.len(), std::iter::once(payload), to);
 }
 
-/// The bytes of a frame before its payload, for a writer that copies no payload. Padding to a block
-/// follows it. Moves the cursor past the frame.
+/// The bytes of a frame before its payload of `len` bytes, whose CRC32C is `payload`, for a writer
+/// that copies no payload. Padding to a block follows it. Moves the cursor past the frame.
 ///
 /// # Panics
 /// If the payload is longer than [`PAYLOAD_MAX`].
@@ -125,12 +125,12 @@ pub(crate) fn encode_head(
     binding: &Binding,
     cursor: &mut Cursor,
     head: FrameHead,
-    payload: &[u8],
+    (len, payload): (usize, u32),
 ) -> [u8; HEADER] {
-    assert!(payload.len() <= PAYLOAD_MAX, "a frame of {} bytes", payload.len());
+    assert!(len <= PAYLOAD_MAX, "a frame of {len} bytes");
     let mut bytes = Vec::with_capacity(HEADER);
-    put_head(binding, *cursor, head, payload.len(), &mut bytes);
-    let crc = binding.checksum_of(&bytes[4..], payload);
+    put_head(binding, *cursor, head, len, &mut bytes);
+    let crc = crc32c_combine(binding.checksum(&bytes[4..]), payload, len as u64);
     let mut encoded = [0; HEADER];
     encoded.copy_from_slice(&bytes);
     encoded[..4].copy_from_slice(&crc.to_le_bytes());

@@ -14,6 +14,7 @@
 //! enough.
 
 use bytes::Bytes;
+use terrace_env::checksum::crc32c;
 use terrace_env::store::FileWriter;
 use terrace_env::{ByteCount, FileId, MemoryGauge, MemoryLease, SeqNo};
 use terrace_policy::{Histogram, HistogramBuilder};
@@ -374,16 +375,18 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Closes the block with the announced value, which is written without a copy.
+    /// Closes the block with the announced value, which is written without a copy, and read once for
+    /// the checksums of the block and of the file.
     fn close_block_around(&mut self, value: &[u8]) -> Result<(), Error> {
         let last = self.block.last_key().to_vec();
         let (front, mut back) = self.block.finish_around_value();
         let offset = self.offset;
-        back.extend(self.name.seal_parts(&[&front, value, &back], offset));
-        for part in [&front[..], value, &back] {
-            self.writer.append(part)?;
-            self.offset += part.len() as u64;
-        }
+        let crc = crc32c(value);
+        back.extend(self.name.seal_around(&front, (value.len(), crc), &back, offset));
+        self.writer.append(&front)?;
+        self.writer.append_summed(value, crc)?;
+        self.writer.append(&back)?;
+        self.offset += (front.len() + value.len() + back.len()) as u64;
         let size = u32::try_from(self.offset - offset).expect("a block below its limit");
         self.block.recycle(front);
         let (handle, first) = (Handle { offset, size }, std::mem::take(&mut self.first));

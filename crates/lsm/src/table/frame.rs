@@ -13,7 +13,7 @@
 
 use bytes::Bytes;
 use terrace_env::FileId;
-use terrace_env::checksum::{crc32c, crc32c_append};
+use terrace_env::checksum::{crc32c, crc32c_append, crc32c_combine};
 use terrace_env::codec::{DecodeError, Reader, Writer};
 
 use crate::Error;
@@ -106,11 +106,18 @@ impl TableName {
         used
     }
 
-    /// Frame after an uncompressed block at `offset`, whose contents lie in parts.
-    pub(crate) fn seal_parts(&self, parts: &[&[u8]], offset: u64) -> [u8; FRAME_BYTES] {
+    /// Frame after an uncompressed block at `offset`, whose contents lie in parts. Of the value in
+    /// the middle, length and CRC32C are known.
+    pub(crate) fn seal_around(
+        &self,
+        front: &[u8],
+        (len, value): (usize, u32),
+        back: &[u8],
+        offset: u64,
+    ) -> [u8; FRAME_BYTES] {
         let number = Compression::None.number();
-        let start = self.checksum(offset, &[]);
-        let crc = parts.iter().fold(start, |crc, part| crc32c_append(crc, part));
+        let crc = crc32c_combine(self.checksum(offset, front), value, len as u64);
+        let crc = crc32c_append(crc, back);
         let [a, b, c, d] = crc32c_append(crc, &[number]).to_le_bytes();
         [number, a, b, c, d]
     }
@@ -161,7 +168,7 @@ mod tests {
     fn a_block_in_parts_is_sealed_like_a_whole_one() {
         let (front, value, back) = (&b"front"[..], &[7; 300][..], &b"back"[..]);
         let mut whole = [front, value, back].concat();
-        let end = NAME.seal_parts(&[front, value, back], 77);
+        let end = NAME.seal_around(front, (value.len(), crc32c(value)), back, 77);
         let parts = [&whole[..], &end].concat();
         NAME.seal(&mut whole, Compression::None, 77);
         assert_eq!(parts, whole);
