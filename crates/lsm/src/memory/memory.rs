@@ -40,6 +40,9 @@ const OVERFLOW_MIN: u64 = 256 << 10;
 /// Divisor of the budget for all open transactions, and the least of it.
 const TRANSACTIONS_PART: u64 = 8;
 const TRANSACTIONS_MIN: u64 = 256 << 10;
+/// Size of memtables from which their chunks are kept. With a smaller budget, memory that is at hand
+/// counts more than the cost of fresh pages.
+const CHUNKS_KEPT_FROM: u64 = 8 << 20;
 /// Least size of batches that are counted.
 const BATCH_COUNTED_MIN: u64 = 64 << 10;
 /// Divisor of open tables' memory for the least of their indexes. A filter answers most reads that
@@ -139,7 +142,8 @@ impl Memory {
         let (memtables, idle_chunks) = (whole.part("memtables"), whole.part("idle chunks"));
         // Idle chunks are freed at rest, so a store that does nothing then keeps none.
         let memtable = shares.memtables.0 / (options.memtables_max as u64 + 1);
-        let idle_max = ByteCount(if options.compact_at_rest { memtable } else { 0 });
+        let keeps = options.compact_at_rest && memtable >= CHUNKS_KEPT_FROM;
+        let idle_max = ByteCount(if keeps { memtable } else { 0 });
         let shape = options.tables.shape();
         Arc::new(Self {
             shares,

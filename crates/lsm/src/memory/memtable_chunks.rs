@@ -8,7 +8,8 @@
 //! - If no idle chunk fits, idle chunks of the wanted size are freed before a fresh one is made. So
 //!   memtables and idle chunks together never grow beyond the most that memtables alone have had.
 //! - All are freed when writers are idle ([`free_idle`](MemtableChunks::free_idle)).
-//! - Fresh chunks are in memory as a whole: memtables fill them.
+//! - A fresh chunk is in memory as a whole if it is a small part of a memtable, which will fill it.
+//! - If no idle bytes are allowed, chunks are mapped and unmapped page by page.
 //! - The contents of a chunk are those of an earlier memtable, or zeros.
 //!
 //! Threads: any number. The list has a lock, held for a push or a search. No other lock is taken
@@ -19,6 +20,9 @@ use terrace_env::{ByteCount, MemoryGauge, MemoryLease, Pages};
 
 /// A chunk is taken for a wanted size if at most this part of that size stays unused.
 const UNUSED_PART: usize = 8;
+
+/// Divisor of a memtable for the largest chunk that is in memory as a whole.
+const RESIDENT_PART: u64 = 8;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -76,7 +80,7 @@ impl MemtableChunks {
         idle.count(bytes);
         drop(idle);
         drop(freed);
-        Pages::resident(len)
+        if len as u64 <= self.most / RESIDENT_PART { Pages::resident(len) } else { Pages::new(len) }
     }
 
     /// Keeps a chunk that its memtable does not need any more, if there is room for it.

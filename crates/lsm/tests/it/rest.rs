@@ -53,11 +53,11 @@ fn level_0_is_merged_down_once_writers_rest() {
 #[test]
 fn chunks_of_flushed_memtables_are_kept_until_writers_rest() {
     runner::simulate(1, || {
-        let (memtable_size, memory) = (ByteCount::mib(2), ByteCount::mib(64));
+        let (memtable_size, memory) = (ByteCount::mib(8), ByteCount::mib(64));
         let options = EngineOptions { memtable_size, memory, ..at_rest() };
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let engine = Engine::open(store, model::decider(), options).unwrap();
-        for number in 0..20_u64 {
+        for number in 0..80_u64 {
             let (key, value) = (number.to_be_bytes(), vec![7; 100_000]);
             let mut batch = engine.batch_for(key.len() + value.len());
             batch.put(KeySpaceId(0), &key, &value);
@@ -70,7 +70,7 @@ fn chunks_of_flushed_memtables_are_kept_until_writers_rest() {
             (stats.memory.memtables - stats.memtable_bytes, stats.memory.batches)
         };
         let (chunks, buffers) = idle(&engine);
-        assert!(chunks > 1 << 20 && chunks <= memtable_size.0, "{chunks} idle bytes");
+        assert!(chunks > 4 << 20 && chunks <= memtable_size.0, "{chunks} idle bytes");
         assert!((100_000..200_000).contains(&buffers), "{buffers} bytes of one buffer");
         runner::sleep(Duration::from_secs(2));
         assert_eq!(idle(&engine).0, 0);
