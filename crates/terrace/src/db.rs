@@ -24,6 +24,7 @@ use terrace_policy::{StoreShape, System};
 use crate::below::Below;
 use crate::identity::Identity;
 use crate::live::{Call, Window};
+use crate::named_files::NamedFiles;
 use crate::{Batch, Cursor, Error, Ingest, KeySpace, Salvage, Scan, Snapshot};
 
 /// A key-value store. Cheap to clone; all clones are the same store, and its jobs end with the last
@@ -153,6 +154,17 @@ impl Db {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         self.inner.engine.store()
+    }
+
+    /// Files with names in the same volume, on devices or in a directory. They share its space with
+    /// the keys, and are no part of checkpoints and backups. Each call returns other handles of the
+    /// same files, and two handles do not order calls for the same name.
+    ///
+    /// A new file is of the kind [`FileKind::Client`](terrace_env::store::FileKind). Its commit and
+    /// a write of keys are two steps: write the file first, and then the key that names it.
+    #[must_use]
+    pub fn files(&self) -> NamedFiles {
+        NamedFiles::next_to_keys(Arc::clone(self.store()))
     }
 
     /// The socket of the [live window](crate::live), or the reason why there is none; `None` if

@@ -60,6 +60,8 @@ pub struct NewFile {
 pub struct NamedFiles {
     store: Arc<dyn Store>,
     turns: NameTurns,
+    /// Whether an engine has the store open: its tables and logs have kinds of their own.
+    next_to_keys: bool,
 }
 
 /// An error for a name that only uncommitted files of a [`Replacement`] have.
@@ -79,7 +81,13 @@ impl NamedFiles {
     /// Files of this store. Others may still change them: see [`claim`](Self::claim).
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, turns: NameTurns::default() }
+        Self { store, turns: NameTurns::default(), next_to_keys: false }
+    }
+
+    /// Files in a store that an engine has open. All of them are of the kind
+    /// [`FileKind::Client`]: another file would be taken for the engine's.
+    pub(crate) fn next_to_keys(store: Arc<dyn Store>) -> Self {
+        Self { next_to_keys: true, ..Self::new(store) }
     }
 
     /// Claims the store until the claim is dropped: no engine may use the files meanwhile. An error
@@ -137,6 +145,10 @@ impl NamedFiles {
     /// Begins a file that has no name until it is published ([`publish`](Self::publish)). It is
     /// removed if its writer is dropped before, or by a power cut.
     pub fn begin(&self, file: &NewFile) -> Result<Box<dyn FileWriter>, StoreError> {
+        if self.next_to_keys && file.kind != FileKind::Client {
+            let (message, kind) = ("expected a client's file next to keys", file.kind);
+            return Err(StoreError::Invalid(format!("{message}, found the kind {kind:?}")));
+        }
         self.store.create(&CreateOptions {
             kind: file.kind,
             hint: file.hint,

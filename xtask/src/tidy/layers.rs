@@ -14,7 +14,7 @@ use cargo_metadata::{DependencyKind, Metadata};
 use super::finding::Finding;
 
 /// The layer of each crate.
-const LAYERS: [(&str, u8); 9] = [
+const LAYERS: [(&str, u8); 10] = [
     ("terrace-env", 0),
     ("terrace-zone", 1),
     ("terrace-policy", 1),
@@ -24,6 +24,7 @@ const LAYERS: [(&str, u8); 9] = [
     ("terrace-c", 4),
     ("terrace-lab", 4),
     ("terrace-cli", 5),
+    ("terrace-server", 5),
 ];
 
 /// Members that stand next to the layers and that nothing may depend on.

@@ -1,0 +1,110 @@
+//! [`Front`]: from a request to its answer: a page under `/-/`, or an operation of S3. It counts
+//! and logs each request.
+//!
+//! A server without keys serves the programs of its own machine. A page in a browser on that
+//! machine could send requests, too. So such a server refuses requests that come from a page (with
+//! an `Origin`), and those whose `Host` is no name of the loopback.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::header::{HOST, HeaderMap, ORIGIN};
+use hyper::{Request, Response, StatusCode};
+use s3s::Body;
+use s3s::service::S3Service;
+use terrace_env::runner;
+
+use crate::access::Note;
+use crate::admin::{self, Admin};
+use crate::metrics::Metrics;
+
+/// See the [module](self).
+pub(crate) struct Front {
+    pub(crate) service: S3Service,
+    pub(crate) admin: Arc<Admin>,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Whether there are no keys.
+    pub(crate) is_without_keys: bool,
+}
+
+impl Front {
+    /// Answers a request.
+    pub(crate) async fn answer(
+        &self,
+        peer: SocketAddr,
+        mut request: Request<Incoming>,
+    ) -> Result<Response<Body>, Infallible> {
+        let begun = runner::now();
+        let note = Note::default();
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let is_admin = uri.path().starts_with(admin::PREFIX);
+        let is_refused = self.is_without_keys && is_foreign(request.headers());
+        let response = if is_refused {
+            plain(StatusCode::FORBIDDEN, "a server without keys serves no pages of browsers\n")
+        } else if is_admin {
+            self.admin.answer(peer, &method, uri.path()).await
+        } else {
+            request.extensions_mut().insert(note.clone());
+            match self.service.call(request.map(Body::from)).await {
+                Ok(response) => response,
+                Err(error) => {
+                    tracing::error!(?error, "a request failed");
+                    plain(StatusCode::INTERNAL_SERVER_ERROR, "the request failed\n")
+                }
+            }
+        };
+        let latency = runner::now().since(begun);
+        let operation = if is_admin { "admin" } else { note.0.get().map_or("none", |name| name) };
+        let status = response.status().as_u16();
+        self.metrics.answered(operation, status, latency);
+        let path = uri.path();
+        tracing::debug!(%peer, %method, path, operation, status, ?latency, "request");
+        Ok(response)
+    }
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::from(text.to_owned()));
+    *response.status_mut() = status;
+    response
+}
+
+/// Whether a request is from a page of a browser, or under a foreign name.
+fn is_foreign(headers: &HeaderMap) -> bool {
+    if headers.contains_key(ORIGIN) {
+        return true;
+    }
+    let Some(host) = headers.get(HOST) else { return false };
+    let Ok(host) = host.to_str() else { return true };
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map_or(rest, |(name, _)| name),
+        None => host.split_once(':').map_or(host, |(name, _)| name),
+    };
+    let is_loopback = name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    !(is_loopback || name == "localhost" || name.ends_with(".localhost"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_the_loopback_are_not_foreign() {
+        let of = |host: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, host.parse().unwrap());
+            is_foreign(&headers)
+        };
+        for host in ["127.0.0.1:9000", "localhost", "a.localhost:1", "[::1]:9000", "127.9.9.9"] {
+            assert!(!of(host), "{host}");
+        }
+        for host in ["example.org", "localhost.example.org", "10.0.0.1:9000", "[::2]", ""] {
+            assert!(of(host), "{host}");
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert(ORIGIN, "null".parse().unwrap());
+        assert!(is_foreign(&headers));
+    }
+}

@@ -1,0 +1,14 @@
+//! HTTP: connections, and the way from a request to its answer.
+//!
+//! `listener` accepts connections, up to a limit, and ends them; `stalls` ends those whose client
+//! takes no bytes; `front` answers a request; `tls` reads certificates.
+
+mod front;
+mod listener;
+mod stalls;
+mod tls;
+
+pub(crate) use front::Front;
+pub(crate) use listener::{Limits, Listener};
+pub use tls::TlsError;
+pub(crate) use tls::acceptor;

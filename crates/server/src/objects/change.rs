@@ -1,0 +1,168 @@
+//! Changes of one object: put, delete, and new attributes; each on a [`Condition`].
+//!
+//! A put seals its body, and then writes the entry; the old files are removed last. If the
+//! transaction is refused, the new file is removed at once. If it fails in another way, the entry
+//! may have been written: the file stays, and the next opening decides.
+
+use terrace::ErrorKind;
+use terrace::TransactionKeySpace;
+use terrace_env::runner;
+
+use super::attributes::Attributes;
+use super::objects::{Body, Objects, check_bucket};
+use super::record::{Checksum, ObjectRecord, Place};
+use super::segment::Segment;
+use super::{Fault, key};
+
+/// A condition on the object that is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Condition {
+    /// None.
+    #[default]
+    Always,
+    /// There is no object.
+    Absent,
+    /// There is an object.
+    Present,
+    /// There is an object with this ETag, without quotes.
+    Etag(String),
+    /// There is no object with this ETag.
+    NotEtag(String),
+}
+
+impl Condition {
+    pub(super) fn check(&self, name: &str, found: Option<&ObjectRecord>) -> Result<(), Fault> {
+        let holds = match (self, found) {
+            (Self::Always, _) | (Self::Absent, None) | (Self::Present, Some(_)) => true,
+            (Self::Etag(etag), Some(found)) => found.etag() == *etag,
+            (Self::NotEtag(etag), found) => found.is_none_or(|found| found.etag() != *etag),
+            (Self::Present | Self::Etag(_), None) => {
+                return Err(Fault::NoSuchKey(name.to_owned()));
+            }
+            (Self::Absent, Some(_)) => false,
+        };
+        if holds { Ok(()) } else { Err(Fault::Precondition) }
+    }
+}
+
+/// The object in a transaction.
+pub(super) fn found_in(
+    entries: &TransactionKeySpace<'_>,
+    bucket: &str,
+    name: &str,
+) -> Result<Option<ObjectRecord>, Fault> {
+    let value = entries.get(&key::object(bucket, name))?;
+    Ok(value.map(|value| ObjectRecord::decode(&value)).transpose()?)
+}
+
+impl Objects {
+    /// Puts an object, durably, and returns its metadata. An object with the same key is replaced.
+    pub fn put(
+        &self,
+        (bucket, name): (&str, &str),
+        body: Body,
+        (attributes, checksum): (Attributes, Option<Checksum>),
+        condition: &Condition,
+    ) -> Result<ObjectRecord, Fault> {
+        let modified = runner::date().0;
+        let of = |size, md5, place| ObjectRecord {
+            size,
+            modified,
+            md5,
+            parts: 0,
+            place,
+            checksum,
+            attributes,
+        };
+        let (record, bytes) = match body {
+            Body::Bytes(bytes, md5) => (of(bytes.len() as u64, md5, Place::Entry), Some(bytes)),
+            Body::File(body) => {
+                let written = body.seal(&self.files)?;
+                let size = written.segment.size;
+                (of(size, written.md5, Place::Files(vec![written.segment])), None)
+            }
+        };
+        let value = record.encode();
+        let changed = self.change(|entries| {
+            check_bucket(entries, bucket)?;
+            let old = found_in(entries, bucket, name)?;
+            condition.check(name, old.as_ref())?;
+            entries.put(&key::object(bucket, name), &value)?;
+            match &bytes {
+                Some(bytes) => entries.put(&key::body(bucket, name), bytes)?,
+                None if has_entry(old.as_ref()) => entries.delete(&key::body(bucket, name))?,
+                None => {}
+            }
+            Ok(old)
+        });
+        self.replaced(changed, record.segments())?;
+        Ok(record)
+    }
+
+    /// Removes the files of the old object after a change, or those of the new one after a
+    /// refusal.
+    pub(super) fn replaced(
+        &self,
+        changed: Result<Option<ObjectRecord>, Fault>,
+        new: &[Segment],
+    ) -> Result<(), Fault> {
+        match changed {
+            Ok(old) => {
+                self.remove(old.as_ref().map_or(&[], ObjectRecord::segments));
+                Ok(())
+            }
+            Err(fault) => {
+                let is_written = match &fault {
+                    Fault::Store(error) => error.kind() != ErrorKind::NoSpace,
+                    _ => false,
+                };
+                if !is_written {
+                    self.remove(new);
+                }
+                Err(fault)
+            }
+        }
+    }
+
+    /// Deletes an object, durably; returns whether there was one.
+    pub fn delete(&self, bucket: &str, name: &str, condition: &Condition) -> Result<bool, Fault> {
+        let old = self.change(|entries| {
+            check_bucket(entries, bucket)?;
+            let old = found_in(entries, bucket, name)?;
+            condition.check(name, old.as_ref())?;
+            if old.is_some() {
+                entries.delete(&key::object(bucket, name))?;
+            }
+            if has_entry(old.as_ref()) {
+                entries.delete(&key::body(bucket, name))?;
+            }
+            Ok(old)
+        })?;
+        self.remove(old.as_ref().map_or(&[], ObjectRecord::segments));
+        Ok(old.is_some())
+    }
+
+    /// Changes the metadata of an object, durably; its body stays.
+    pub fn annotate(
+        &self,
+        bucket: &str,
+        name: &str,
+        condition: &Condition,
+        change: impl Fn(&mut ObjectRecord),
+    ) -> Result<ObjectRecord, Fault> {
+        self.change(|entries| {
+            check_bucket(entries, bucket)?;
+            let old = found_in(entries, bucket, name)?;
+            condition.check(name, old.as_ref())?;
+            let mut record = old.ok_or_else(|| Fault::NoSuchKey(name.to_owned()))?;
+            change(&mut record);
+            entries.put(&key::object(bucket, name), &record.encode())?;
+            Ok(record)
+        })
+    }
+}
+
+/// Whether the body of an object is an entry.
+pub(super) fn has_entry(record: Option<&ObjectRecord>) -> bool {
+    record.is_some_and(|record| record.place == Place::Entry)
+}

@@ -1,0 +1,73 @@
+//! [`Fault`]: the reasons for which a call of [`Objects`](super::Objects) fails.
+
+use terrace::{Error, StoreError};
+use terrace_env::codec::DecodeError;
+
+/// A failed call.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The bucket does not exist.
+    #[error("bucket {0:?}: expected an existing one")]
+    NoSuchBucket(String),
+    /// The bucket exists.
+    #[error("bucket {0:?}: expected a new one")]
+    BucketExists(String),
+    /// The bucket has objects or unfinished uploads.
+    #[error("bucket {0:?}: expected an empty one")]
+    BucketNotEmpty(String),
+    /// The object does not exist.
+    #[error("object {0:?}: expected an existing one")]
+    NoSuchKey(String),
+    /// The upload does not exist: it never did, or it was completed or aborted.
+    #[error("upload: expected an unfinished one")]
+    NoSuchUpload,
+    /// A condition of the request does not hold.
+    #[error("a condition of the request does not hold")]
+    Precondition,
+    /// A part that a completion names does not exist, or has another ETag.
+    #[error("part {0}: expected a part of this upload with the given ETag")]
+    InvalidPart(u16),
+    /// The parts of a completion do not come in order.
+    #[error("expected parts in ascending order")]
+    PartOrder,
+    /// A part other than the last one is too small.
+    #[error("part {number}: expected at least {least} bytes, found {found}")]
+    PartTooSmall {
+        /// Number of the part.
+        number: u16,
+        /// Least bytes.
+        least: u64,
+        /// Its bytes.
+        found: u64,
+    },
+    /// The bytes of a body differ from those that were written.
+    #[error("body: expected the checksum {expected:08x} of chunk {chunk}, found {found:08x}")]
+    Damaged {
+        /// Number of the chunk in its file.
+        chunk: u64,
+        /// Checksum in the entry.
+        expected: u32,
+        /// Checksum of the bytes.
+        found: u32,
+    },
+    /// An entry does not decode.
+    #[error("entry of an object: {0}")]
+    Entry(#[from] DecodeError),
+    /// The store failed, or it is full.
+    #[error(transparent)]
+    Store(#[from] Error),
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl Fault {
+    /// Whether space is short.
+    #[must_use]
+    pub fn is_space(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_space())
+    }
+}

@@ -1,0 +1,171 @@
+//! CopyObject and UploadPartCopy: the bytes are read and written in the server, in pieces.
+//!
+//! An object that is copied onto itself with new metadata keeps its body: only its entry changes.
+
+use std::sync::Arc;
+
+use s3s::crypto::{Checksum as _, Md5};
+use s3s::dto::{
+    CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopyPartResult, CopySource,
+    MetadataDirective, Range, TaggingDirective, UploadPartCopyInput, UploadPartCopyOutput,
+};
+use s3s::{S3ErrorCode, S3Request, S3Response, S3Result};
+use terrace_env::runner;
+
+use super::answer::{etag, refusal, time};
+use super::attributes::HasAttributes;
+use super::blocking::blocking;
+use super::conditions::OfRead;
+use super::multipart;
+use super::operations::{Operations, check_key};
+use crate::access::{Need, check_source};
+use crate::objects::{Body, Condition, Found, NewBody, ObjectRecord, Objects, StoredBody};
+
+/// Bucket and key of the source.
+fn source_of(source: CopySource) -> S3Result<(String, String)> {
+    match source {
+        CopySource::Bucket { bucket, key, version_id: None } => Ok((bucket.into(), key.into())),
+        _ => Err(refusal(S3ErrorCode::NotImplemented, "expected a source by bucket and key")),
+    }
+}
+
+/// Copies bytes of a body to a new file.
+async fn to_file(
+    objects: &Arc<Objects>,
+    bucket: String,
+    body: StoredBody,
+    (at, end): (u64, u64),
+) -> S3Result<NewBody> {
+    let begun = Arc::clone(objects);
+    let mut file = blocking(move || begun.begin_body(&bucket, Some(end - at))).await?;
+    let mut at = at;
+    while at < end {
+        let body = body.clone();
+        (file, at) = blocking(move || {
+            let piece = body.read(at, end)?;
+            file.append(&piece)?;
+            Ok((file, at + piece.len() as u64))
+        })
+        .await?;
+    }
+    Ok(file)
+}
+
+pub(super) async fn object(
+    of: &Operations,
+    mut request: S3Request<CopyObjectInput>,
+) -> S3Result<S3Response<CopyObjectOutput>> {
+    let input = &mut request.input;
+    let (from_bucket, from_key) = source_of(input.copy_source.clone())?;
+    check_source(&request.extensions, &from_bucket, Need::Read)?;
+    check_key(&input.key)?;
+    let is_new = |directive: Option<&str>| directive == Some("REPLACE");
+    let new_metadata = is_new(input.metadata_directive.as_ref().map(MetadataDirective::as_str));
+    let new_tags = is_new(input.tagging_directive.as_ref().map(TaggingDirective::as_str));
+    let given = input.attributes()?;
+    let conditions = OfRead {
+        if_match: input.copy_source_if_match.take(),
+        if_none_match: input.copy_source_if_none_match.take(),
+        if_modified_since: input.copy_source_if_modified_since.take(),
+        if_unmodified_since: input.copy_source_if_unmodified_since.take(),
+    };
+    let (bucket, key) = (input.bucket.clone(), input.key.clone());
+    let change = move |record: &mut ObjectRecord| {
+        let mut attributes = record.attributes.clone();
+        if new_metadata {
+            attributes.headers.clone_from(&given.headers);
+            attributes.metadata.clone_from(&given.metadata);
+        }
+        if new_tags {
+            attributes.tags.clone_from(&given.tags);
+        }
+        record.attributes = attributes;
+        record.modified = runner::date().0;
+    };
+    let objects = of.objects();
+    let record = if (&from_bucket, &from_key) == (&bucket, &key) {
+        if !new_metadata && !new_tags {
+            let message = "expected new metadata for a copy of an object onto itself";
+            return Err(refusal(S3ErrorCode::InvalidRequest, message));
+        }
+        let of = Arc::clone(&objects);
+        let (from_bucket, from_key) = (from_bucket.clone(), from_key.clone());
+        let found = blocking(move || of.head(&from_bucket, &from_key)).await?;
+        conditions.check(&found)?;
+        let condition = Condition::Etag(found.etag());
+        blocking(move || objects.annotate(&bucket, &key, &condition, change)).await?
+    } else {
+        of.check_bucket(&bucket).await?;
+        let of = Arc::clone(&objects);
+        let Found { mut record, body } = blocking(move || of.get(&from_bucket, &from_key)).await?;
+        conditions.check(&record)?;
+        change(&mut record);
+        let body = if record.size <= objects.options().entry_max {
+            let size = record.size;
+            let bytes = blocking(move || gathered(&body, size)).await?;
+            let md5 = Md5::checksum(&bytes);
+            Body::Bytes(bytes.into(), md5)
+        } else {
+            Body::File(to_file(&objects, bucket.clone(), body, (0, record.size)).await?)
+        };
+        // A checksum of parts is no checksum of the copy, which has none.
+        let attributes = (record.attributes, record.checksum);
+        let put = move || objects.put((&bucket, &key), body, attributes, &Condition::Always);
+        blocking(put).await?
+    };
+    let result = CopyObjectResult {
+        e_tag: Some(etag(record.etag())),
+        last_modified: Some(time(record.modified)),
+        ..CopyObjectResult::default()
+    };
+    let copy_object_result = Some(result);
+    Ok(S3Response::new(CopyObjectOutput { copy_object_result, ..CopyObjectOutput::default() }))
+}
+
+/// All bytes of a small body.
+fn gathered(body: &StoredBody, size: u64) -> Result<Vec<u8>, crate::objects::Fault> {
+    let mut bytes = Vec::new();
+    while (bytes.len() as u64) < size {
+        bytes.extend_from_slice(&body.read(bytes.len() as u64, size)?);
+    }
+    Ok(bytes)
+}
+
+pub(super) async fn part(
+    of: &Operations,
+    request: S3Request<UploadPartCopyInput>,
+) -> S3Result<S3Response<UploadPartCopyOutput>> {
+    let input = request.input;
+    let (from_bucket, from_key) = source_of(input.copy_source)?;
+    check_source(&request.extensions, &from_bucket, Need::Read)?;
+    let (id, number) = multipart::part_of(&input.upload_id, input.part_number)?;
+    let objects = of.objects();
+    let reader = Arc::clone(&objects);
+    let Found { record, body } = blocking(move || reader.get(&from_bucket, &from_key)).await?;
+    let conditions = OfRead {
+        if_match: input.copy_source_if_match,
+        if_none_match: input.copy_source_if_none_match,
+        if_modified_since: input.copy_source_if_modified_since,
+        if_unmodified_since: input.copy_source_if_unmodified_since,
+    };
+    conditions.check(&record)?;
+    let wrong = || refusal(S3ErrorCode::InvalidRange, "expected a range in the source");
+    let range = match input.copy_source_range {
+        None => 0..record.size,
+        Some(text) => {
+            let range = Range::parse(&text).map_err(|_| wrong())?;
+            range.check(record.size).map_err(|_| wrong())?
+        }
+    };
+    let (bucket, key) = (input.bucket, input.key);
+    let file = to_file(&objects, bucket.clone(), body, (range.start, range.end)).await?;
+    let put = move || objects.put_part((&bucket, &key), (id, number), file, None);
+    let part = blocking(put).await?;
+    let copy_part_result = Some(CopyPartResult {
+        e_tag: Some(etag(part.etag())),
+        last_modified: Some(time(part.modified)),
+        ..CopyPartResult::default()
+    });
+    let output = UploadPartCopyOutput { copy_part_result, ..UploadPartCopyOutput::default() };
+    Ok(S3Response::new(output))
+}

@@ -1,0 +1,70 @@
+//! DeleteObject and DeleteObjects. A key that is not there counts as deleted.
+
+use s3s::dto::{
+    DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject,
+    ETagCondition, Error,
+};
+use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result};
+
+use super::answer::refusal;
+use super::blocking::blocking;
+use super::conditions;
+use super::operations::Operations;
+use crate::objects::{Condition, Fault};
+
+/// Most keys of a request.
+const KEYS_MAX: usize = 1000;
+
+pub(super) async fn one(
+    of: &Operations,
+    request: S3Request<DeleteObjectInput>,
+) -> S3Result<S3Response<DeleteObjectOutput>> {
+    let (objects, input) = (of.objects(), request.input);
+    let condition = conditions::of_change(input.if_match, None);
+    blocking(move || objects.delete(&input.bucket, &input.key, &condition)).await?;
+    Ok(S3Response::new(DeleteObjectOutput::default()))
+}
+
+pub(super) async fn many(
+    of: &Operations,
+    request: S3Request<DeleteObjectsInput>,
+) -> S3Result<S3Response<DeleteObjectsOutput>> {
+    let input = request.input;
+    let keys = input.delete.objects;
+    if keys.len() > KEYS_MAX {
+        let message = format!("expected at most {KEYS_MAX} keys, found {}", keys.len());
+        return Err(refusal(S3ErrorCode::MalformedXML, message));
+    }
+    of.check_bucket(&input.bucket).await?;
+    let is_quiet = input.delete.quiet == Some(true);
+    let (objects, bucket) = (of.objects(), input.bucket);
+    let (deleted, errors) = blocking(move || {
+        let (mut deleted, mut errors) = (Vec::new(), Vec::new());
+        for one in keys {
+            let etag = one.e_tag.map(ETagCondition::ETag);
+            let condition = conditions::of_change(etag, None);
+            let done = objects.delete(&bucket, &one.key, &condition);
+            match done {
+                Err(Fault::NoSuchKey(_)) if condition != Condition::Always => {
+                    deleted.push(one.key);
+                }
+                Ok(_) => deleted.push(one.key),
+                Err(fault) => errors.push((one.key, S3Error::from(fault))),
+            }
+        }
+        Ok((deleted, errors))
+    })
+    .await?;
+    let of_key = |key| DeletedObject { key: Some(key), ..DeletedObject::default() };
+    let of_error = |(key, error): (String, S3Error)| Error {
+        code: Some(error.code().as_str().to_owned()),
+        key: Some(key),
+        message: error.message().map(str::to_owned),
+        version_id: None,
+    };
+    Ok(S3Response::new(DeleteObjectsOutput {
+        deleted: (!is_quiet).then(|| deleted.into_iter().map(of_key).collect()),
+        errors: (!errors.is_empty()).then(|| errors.into_iter().map(of_error).collect()),
+        request_charged: None,
+    }))
+}

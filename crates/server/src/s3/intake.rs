@@ -1,0 +1,162 @@
+//! [`Intake`]: the body of a request, read in pieces of one chunk. [`Intake::into_file`] writes a
+//! large one to a file of the store while the next piece is read.
+//!
+//! - Each piece must be complete within the time that a client has for it.
+//! - A slow client holds no thread and no lock. After a short wait for a piece, its file gives up
+//!   the open zone for other writers, until the piece is complete.
+//! - At most two pieces are in memory, and the file system's own buffers.
+//! - A body that ends early is an error of its stream. A body that is longer than allowed is
+//!   refused.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use futures_util::StreamExt;
+use s3s::dto::StreamingBlob;
+use s3s::stream::ByteStream;
+use s3s::{S3ErrorCode, S3Result};
+use tokio::time;
+
+use super::answer::refusal;
+use super::blocking::blocking;
+use super::digests::Digests;
+use crate::metrics::Metrics;
+use crate::objects::{CHUNK, NewBody, Objects};
+
+/// Wait for a piece after which the open zone is given up.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// Most bytes of one body: those of a put in S3.
+const BODY_MAX: u64 = 5 << 30;
+
+/// See the [module](self).
+pub(super) struct Intake {
+    body: Option<StreamingBlob>,
+    /// Bytes that came with the last frame and belong to the next piece.
+    left: Bytes,
+    /// Bytes that were taken.
+    taken: u64,
+    piece_time_max: Duration,
+    metrics: Arc<Metrics>,
+}
+
+/// A file that is being written, and its digests.
+pub(super) struct Intaken {
+    pub(super) body: NewBody,
+    pub(super) digests: Digests,
+}
+
+impl Intake {
+    pub(super) fn new(
+        body: Option<StreamingBlob>,
+        piece_time_max: Duration,
+        metrics: &Arc<Metrics>,
+    ) -> S3Result<Self> {
+        let metrics = Arc::clone(metrics);
+        let new = Self { body, left: Bytes::new(), taken: 0, piece_time_max, metrics };
+        match new.size() {
+            Some(size) if size > BODY_MAX => Err(too_large()),
+            _ => Ok(new),
+        }
+    }
+
+    /// Bytes of the body, if they are known.
+    pub(super) fn size(&self) -> Option<u64> {
+        match &self.body {
+            Some(body) => body.remaining_length().exact().map(|size| size as u64),
+            None => Some(0),
+        }
+    }
+
+    /// Adds bytes to a piece, up to `most` bytes or the end of the body.
+    pub(super) async fn fill(&mut self, piece: &mut Vec<u8>, most: usize) -> S3Result<()> {
+        let late = || refusal(S3ErrorCode::RequestTimeout, "the body comes too slowly");
+        let filled = time::timeout(self.piece_time_max, self.fill_at_ease(piece, most));
+        filled.await.map_err(|_| late())?
+    }
+
+    async fn fill_at_ease(&mut self, piece: &mut Vec<u8>, most: usize) -> S3Result<()> {
+        while piece.len() < most {
+            if self.left.is_empty() {
+                let Some(body) = &mut self.body else { return Ok(()) };
+                match body.next().await {
+                    Some(Ok(bytes)) => self.left = bytes,
+                    None => {
+                        self.body = None;
+                        return Ok(());
+                    }
+                    Some(Err(error)) => {
+                        let message = format!("the body ended early: {error}");
+                        return Err(refusal(S3ErrorCode::IncompleteBody, message));
+                    }
+                }
+            }
+            let now = self.left.len().min(most - piece.len());
+            piece.extend_from_slice(&self.left[..now]);
+            self.left.advance(now);
+            self.taken += now as u64;
+            self.metrics.received(now as u64);
+            if self.taken > BODY_MAX {
+                return Err(too_large());
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the body to a file, after bytes that were read already.
+    pub(super) async fn into_file(
+        mut self,
+        first: Vec<u8>,
+        digests: Digests,
+        (objects, bucket, size): (&Arc<Objects>, &str, Option<u64>),
+    ) -> S3Result<Intaken> {
+        let (objects, bucket) = (Arc::clone(objects), bucket.to_owned());
+        let body = blocking(move || objects.begin_body(&bucket, size)).await?;
+        let mut file = Intaken { body, digests };
+        let mut piece = first;
+        self.fill(&mut piece, CHUNK).await?;
+        while !piece.is_empty() {
+            let appending = append(file, piece);
+            let mut next = Vec::new();
+            {
+                // The next piece comes while this one is written.
+                let mut filling = pin!(self.fill(&mut next, CHUNK));
+                let patient = time::timeout(PATIENCE, &mut filling);
+                let (appended, filled) = tokio::join!(appending, patient);
+                file = appended?;
+                match filled {
+                    Ok(filled) => filled?,
+                    Err(_) => {
+                        file = at_rest(file).await?;
+                        filling.await?;
+                    }
+                }
+            }
+            piece = next;
+        }
+        Ok(file)
+    }
+}
+
+async fn append(mut file: Intaken, piece: Vec<u8>) -> S3Result<Intaken> {
+    blocking(move || {
+        file.digests.update(&piece);
+        file.body.append(&piece)?;
+        Ok(file)
+    })
+    .await
+}
+
+async fn at_rest(mut file: Intaken) -> S3Result<Intaken> {
+    blocking(move || {
+        file.body.rest()?;
+        Ok(file)
+    })
+    .await
+}
+
+fn too_large() -> s3s::S3Error {
+    let message = format!("expected a body of at most {BODY_MAX} bytes; use an upload in parts");
+    refusal(S3ErrorCode::EntityTooLarge, message)
+}

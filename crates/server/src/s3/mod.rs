@@ -1,0 +1,44 @@
+//! The operations of S3, on [`Objects`](crate::objects::Objects).
+//!
+//! | part | content |
+//! |---|---|
+//! | `operations` | the operations, each a call of another part |
+//! | `buckets`, `tags` | buckets; tags of objects |
+//! | `put`, `get`, `copy` | objects |
+//! | `delete`, `list` | deletes of one or many objects; lists |
+//! | `multipart` | uploads in parts |
+//! | `intake`, `digests` | the body of a request, and its checksums |
+//! | `pieces` | the body of an answer |
+//! | `attributes`, `conditions` | headers and conditions, to and from those of S3 |
+//! | `answer` | errors, times and ETags, as S3 has them |
+//! | `blocking` | calls of the store in threads that may wait |
+//!
+//! Other operations answer `NotImplemented`. Versions, access lists, encryption and locks are not
+//! implemented.
+//!
+//! # Memory
+//! A body passes in pieces of one chunk ([`CHUNK`](crate::objects::CHUNK)), of which a request has
+//! at most three at a time. A list has at most 1,000 items.
+//!
+//! # Cancellation
+//! When a client goes away, its request is dropped at a wait. Each change of the store is one
+//! blocking call, which goes on to its end. A body that was not sealed is discarded.
+
+mod answer;
+mod attributes;
+mod blocking;
+mod buckets;
+mod conditions;
+mod copy;
+mod delete;
+mod digests;
+mod get;
+mod intake;
+mod list;
+mod multipart;
+mod operations;
+mod pieces;
+mod put;
+mod tags;
+
+pub(crate) use operations::Operations;

@@ -1,0 +1,85 @@
+//! [`serve`]: the program: opens the store, serves it until SIGTERM or SIGINT, and closes it.
+//!
+//! Events go to standard error. systemd is told when the server answers requests, and when it
+//! ends. A second signal ends the process at once: acknowledged changes are durable all the same.
+
+use std::io;
+use std::process::ExitCode;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::arguments::Arguments;
+use crate::notify::{READY, STOPPING, notify};
+use crate::place;
+use crate::server::Server;
+
+/// Serves as the arguments say.
+pub fn serve(arguments: &Arguments) -> ExitCode {
+    tracing_subscriber::fmt().with_max_level(arguments.log).with_writer(io::stderr).init();
+    match run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            tracing::error!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), String> {
+    let in_words = |error: &dyn std::error::Error| error.to_string();
+    let options = arguments.options().map_err(|error| in_words(&error))?;
+    if options.keys.is_empty() {
+        tracing::warn!("no keys: every program of this machine may read and write");
+    }
+    if arguments.is_in_the_clear() {
+        tracing::warn!("no TLS: others on the way can read objects");
+    }
+    let threads = usize::from(arguments.threads);
+    let runtime = runtime(threads).map_err(|error| in_words(&error))?;
+    let db = place::open(&arguments.store, arguments.second.as_deref());
+    let db = db.map_err(|error| match place::is_in_use(&error) {
+        true => format!("{error}; stop the other process first"),
+        false => error.to_string(),
+    })?;
+    runtime.block_on(async {
+        let server = Server::start(db, options).await.map_err(|error| in_words(&error))?;
+        let swept = server.swept();
+        if swept.missing > 0 {
+            tracing::error!(files = swept.missing, "objects name files that are not there");
+        }
+        tracing::info!(
+            address = %server.address(),
+            removed_files = swept.files,
+            forgotten_uploads = swept.uploads,
+            "serving"
+        );
+        let (end, ends) = watch::channel(false);
+        tokio::spawn(signals(end));
+        notify(READY);
+        let cut_off = server.run(ends).await.map_err(|error| in_words(&error))?;
+        tracing::info!(cut_off, "closed");
+        Ok(())
+    })
+}
+
+/// A runtime with a limited number of threads that may wait for the store.
+fn runtime(threads: usize) -> io::Result<Runtime> {
+    Builder::new_multi_thread().enable_all().max_blocking_threads(threads).build()
+}
+
+/// Ends the server at the first signal, and the process at the second one.
+async fn signals(end: watch::Sender<bool>) {
+    let streams = signal(SignalKind::terminate())
+        .and_then(|terminate| Ok((terminate, signal(SignalKind::interrupt())?)));
+    let Ok((mut terminate, mut interrupt)) = streams else { return };
+    let mut next =
+        async || tokio::select! { _ = terminate.recv() => {} _ = interrupt.recv() => {} };
+    next().await;
+    notify(STOPPING);
+    tracing::info!("ending: requests in flight are finished");
+    let _ = end.send(true);
+    next().await;
+    std::process::exit(1);
+}
