@@ -10,6 +10,7 @@
 mod api;
 mod bench;
 mod built;
+mod clients;
 mod dist;
 mod figure;
 mod guest;

@@ -1,9 +1,9 @@
 //! `cargo xtask test`: the tests of the workspace, canaries included, the tests on block devices,
-//! those of the plug-ins for RocksDB and LevelDB and of the package for Python, those in the guest
-//! and the examples of the package `terrace`. It first installs packages of the operating system
-//! that are missing. Where `losetup` finds no loop device for the user, the tests on block devices
-//! are left out, and a line
-//! says so. [`demo`] runs the demonstration and checks its result.
+//! those of the plug-ins for RocksDB and LevelDB, of the package for Python and of the server with
+//! clients from elsewhere, those in the guest and the examples of the package `terrace`. It first
+//! installs packages of the operating system that are missing. Where `losetup` finds no loop device
+//! for the user, the tests on block devices are left out, and a line says so. [`demo`] runs the
+//! demonstration and checks its result.
 
 use std::process::Command;
 
@@ -11,6 +11,7 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use crate::built::Built;
+use crate::clients;
 use crate::leveldb;
 use crate::packages;
 use crate::python;
@@ -33,6 +34,7 @@ pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
     rocksdb::test(workspace, steps, rocksdb::Arguments::default());
     leveldb::test(workspace, steps, leveldb::Arguments::default());
     python::test(workspace, steps);
+    clients::test(workspace, steps);
     let (mut guest, output) = (xtask("guest"), workspace.target().join("guest.log"));
     steps.beside("test: zoned block devices in a guest", &mut guest, &output, |steps| {
         // A step for each program, so that the table of steps says which one is dear.

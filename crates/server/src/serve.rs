@@ -3,12 +3,17 @@
 //! Events go to standard error. systemd is told when the server answers requests, and when it
 //! ends. A second signal ends the process at once: acknowledged changes are durable all the same.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tracing::Level;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::arguments::Arguments;
 use crate::notify::{READY, STOPPING, notify};
@@ -17,7 +22,7 @@ use crate::server::Server;
 
 /// Serves as the arguments say.
 pub fn serve(arguments: &Arguments) -> ExitCode {
-    tracing_subscriber::fmt().with_max_level(arguments.log).with_writer(io::stderr).init();
+    log(arguments.log);
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
@@ -25,6 +30,16 @@ pub fn serve(arguments: &Arguments) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Sends events to standard error. Other crates log requests of clients as errors, so theirs are
+/// shown only with those of debugging.
+#[expect(clippy::disallowed_methods, reason = "the layer escapes what a terminal would obey")]
+fn log(level: Level) {
+    let others = if level >= Level::DEBUG { level.into() } else { LevelFilter::OFF };
+    let shown = Targets::new().with_default(others).with_target("terrace", level);
+    let lines = fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
+    tracing_subscriber::registry().with(lines).with(shown).init();
 }
 
 fn run(arguments: &Arguments) -> Result<(), String> {

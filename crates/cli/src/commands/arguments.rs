@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand};
 
 use super::{
     advise, bench, check, checkpoint, compact, completions, delete, demo, device, dump, export,
-    files, flush, forget_offload, format, get, import, lab, load, man, options, put, scan, stats,
-    systems, top, zones,
+    files, flush, forget_offload, format, get, import, lab, load, man, options, put, scan, serve,
+    stats, systems, top, zones,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -69,6 +69,8 @@ pub(crate) enum Command {
     Stats(stats::Metrics),
     /// Show a store while another process writes it
     Top(top::Top),
+    /// Serve objects on a store by S3
+    Serve(serve::Serve),
     /// Show or change how a store's new tables are made: compression, filters, blocks
     Options(options::StoreOptions),
     /// Write entries that are only in the log to tables
@@ -116,6 +118,7 @@ impl Command {
             Self::Zones(command) => command.run(output),
             Self::Stats(command) => command.run(output),
             Self::Top(command) => command.run(output),
+            Self::Serve(command) => command.run(),
             Self::Options(command) => command.run(output),
             Self::Flush(command) => command.run(output),
             Self::Compact(command) => command.run(output),

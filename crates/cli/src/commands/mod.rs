@@ -47,6 +47,7 @@ mod put;
 mod range;
 mod runs;
 mod scan;
+mod serve;
 mod skip;
 mod source;
 mod stats;

@@ -27,7 +27,7 @@ use terrace_env::runner;
 use crate::program::Place;
 
 /// The pages, from the top of the repository.
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "README.md",
     "docs/lab/arrivals.md",
     "docs/cli.md",
@@ -38,14 +38,17 @@ const PAGES: [&str; 12] = [
     "docs/durability.md",
     "docs/guides/new-drive.md",
     "docs/guides/rocksdb.md",
+    "docs/guides/server.md",
     "docs/guides/slow.md",
     "CONTRIBUTING.md",
 ];
 
 const NEEDS_DRIVE: &str = "needs a block device with zones; the guest has some, and works on them";
 
+const SERVES: &str = "serves until it is stopped, by a program of its own; its tests are there";
+
 /// Commands that are not run here.
-const NOT_RUN: [(&str, &str); 23] = [
+const NOT_RUN: [(&str, &str); 26] = [
     (
         "terrace lab report arrivals/delays arrivals/sweep --scale 1/64 --results DIRECTORY \
          --markdown page.md",
@@ -55,6 +58,9 @@ const NOT_RUN: [(&str, &str); 23] = [
         "terrace device create /dev/nvme1n1 --kind plain",
         "needs a block device of the host; `block_devices` of the zone crate uses a loop device",
     ),
+    ("terrace serve drive.img", SERVES),
+    ("terrace serve drive.img --listen 127.0.0.1:9000 --keys keys.toml", SERVES),
+    ("terrace serve STORE", SERVES),
     ("terrace format drive.img --offload flash.img", "drives of its own; `offload` does it"),
     (
         "terrace format drive.img --files",

@@ -76,14 +76,17 @@ fn is_foreign(headers: &HeaderMap) -> bool {
     if headers.contains_key(ORIGIN) {
         return true;
     }
-    let Some(host) = headers.get(HOST) else { return false };
-    let Ok(host) = host.to_str() else { return true };
+    headers.get_all(HOST).iter().any(|host| !host.to_str().is_ok_and(is_of_loopback))
+}
+
+/// Whether a `Host` is a name of the loopback, with or without a port.
+fn is_of_loopback(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split_once(']').map_or(rest, |(name, _)| name),
         None => host.split_once(':').map_or(host, |(name, _)| name),
     };
-    let is_loopback = name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-    !(is_loopback || name == "localhost" || name.ends_with(".localhost"))
+    let is_address = name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_address || name == "localhost" || name.ends_with(".localhost")
 }
 
 #[cfg(test)]

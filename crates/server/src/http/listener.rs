@@ -25,8 +25,8 @@ use tokio_rustls::TlsAcceptor;
 use super::front::Front;
 use super::stalls::Stalls;
 
-/// Most bytes of a request's head.
-const HEAD_MAX: usize = 64 << 10;
+/// Bytes of a partial head at which it is refused. The last read may complete one of twice as many.
+const HEAD_MAX: usize = 32 << 10;
 /// Most headers of a request.
 const HEADERS_MAX: usize = 128;
 /// Pause after an error of accepting, such as too many open files.

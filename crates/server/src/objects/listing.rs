@@ -43,6 +43,9 @@ pub struct Listing {
     pub next: Option<Listed>,
 }
 
+/// An unfinished upload in a list: the key of its object, its id, and its record.
+pub type ListedUpload = (String, UploadId, UploadRecord);
+
 impl Objects {
     /// Lists a part of a bucket.
     pub fn list(&self, bucket: &str, wanted: &Wanted) -> Result<Listing, Fault> {
@@ -96,7 +99,7 @@ impl Objects {
         prefix: &str,
         after: Option<(&str, Option<UploadId>)>,
         max: usize,
-    ) -> Result<(Vec<(String, UploadId, UploadRecord)>, bool), Fault> {
+    ) -> Result<(Vec<ListedUpload>, bool), Fault> {
         self.bucket(bucket)?;
         let base = key::uploads_of(bucket);
         let all = [&base[..], prefix.as_bytes()].concat();

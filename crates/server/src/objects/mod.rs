@@ -44,7 +44,7 @@ pub use attributes::{Attributes, Header};
 pub use body::{NewBody, StoredBody, Written};
 pub use change::Condition;
 pub use fault::Fault;
-pub use listing::{Listed, Listing, Wanted};
+pub use listing::{Listed, ListedUpload, Listing, Wanted};
 pub use objects::{Body, Found, Objects, ObjectsOptions};
 pub use record::{BucketRecord, Checksum, ObjectRecord, PartRecord, Place, UploadRecord};
 pub use segment::{CHUNK, Segment};

@@ -3,8 +3,9 @@
 
 use s3s::dto::{
     Bucket, BucketLocationConstraint, CreateBucketInput, CreateBucketOutput, DeleteBucketInput,
-    DeleteBucketOutput, GetBucketLocationInput, GetBucketLocationOutput, HeadBucketInput,
-    HeadBucketOutput, ListBucketsInput, ListBucketsOutput, Owner,
+    DeleteBucketOutput, GetBucketLocationInput, GetBucketLocationOutput, GetBucketVersioningInput,
+    GetBucketVersioningOutput, HeadBucketInput, HeadBucketOutput, ListBucketsInput,
+    ListBucketsOutput, Owner,
 };
 use s3s::{S3Request, S3Response, S3Result};
 
@@ -52,6 +53,15 @@ pub(super) async fn location(
     // The first region of S3 is the empty one here.
     let location_constraint = Some(BucketLocationConstraint::from(String::new()));
     Ok(S3Response::new(GetBucketLocationOutput { location_constraint }))
+}
+
+/// No bucket has versions.
+pub(super) async fn versioning(
+    of: &Operations,
+    request: S3Request<GetBucketVersioningInput>,
+) -> S3Result<S3Response<GetBucketVersioningOutput>> {
+    of.check_bucket(&request.input.bucket).await?;
+    Ok(S3Response::new(GetBucketVersioningOutput::default()))
 }
 
 /// The buckets that the key may read.

@@ -93,6 +93,8 @@ operations! {
     delete_bucket: DeleteBucketInput => DeleteBucketOutput, buckets::delete;
     head_bucket: HeadBucketInput => HeadBucketOutput, buckets::head;
     get_bucket_location: GetBucketLocationInput => GetBucketLocationOutput, buckets::location;
+    get_bucket_versioning:
+        GetBucketVersioningInput => GetBucketVersioningOutput, buckets::versioning;
     put_object: PutObjectInput => PutObjectOutput, put::put;
     get_object: GetObjectInput => GetObjectOutput, get::get;
     head_object: HeadObjectInput => HeadObjectOutput, get::head;

@@ -1,0 +1,176 @@
+//! Space and time: leftovers of an earlier process are removed, old uploads are forgotten, a reader
+//! goes on with the old bytes, and a full store refuses without a loss.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use terrace_env::runner;
+use terrace_server::objects::{Attributes, Objects, ObjectsOptions};
+
+use crate::client::read_answer;
+use crate::rig::{MEDIA, Medium, Rig, Store, bytes};
+
+const OPTIONS: ObjectsOptions = ObjectsOptions { entry_max: 64 << 10, upload_age_max: u64::MAX };
+
+#[test]
+fn files_without_an_entry_are_removed_by_the_next_opening() {
+    for medium in MEDIA {
+        let store = Store::new(medium, 64);
+        let db = store.open();
+        let (objects, _) = Objects::open(&db, OPTIONS).unwrap();
+        objects.create_bucket("bucket").unwrap();
+        let body = || {
+            let mut body = objects.begin_body("bucket", Some(100_000)).unwrap();
+            body.append(&bytes(1, 100_000)).unwrap();
+            body
+        };
+        let id = objects.begin_upload("bucket", "a", Attributes::default()).unwrap();
+        objects.put_part(("bucket", "a"), (id, 1), body(), None).unwrap();
+        // As after a kill between the file and its entry: the entry is removed by hand.
+        let entries = db.key_space("objects").unwrap();
+        let key = [&b"p"[..], &id.0, &[0, 1]].concat();
+        assert!(entries.contains(&key).unwrap(), "the key of the format");
+        entries.delete(&key).unwrap();
+        assert_eq!(objects.body_files(), 1);
+        // A body that was not sealed is gone at once.
+        drop(body());
+        assert_eq!(objects.body_files(), 1);
+        // Files of others stay.
+        let other = terrace::fs::NewFile {
+            kind: terrace_env::store::FileKind::Client,
+            hint: Default::default(),
+            size: None,
+            rank: terrace_env::store::Rank::Log,
+            modified: 0,
+        };
+        let files = db.files();
+        let mut writer = files.begin(&other).unwrap();
+        files.publish(&mut *writer, &["other"], &other).unwrap();
+        drop((objects, entries, writer, files));
+        db.close().unwrap();
+        assert_eq!(store.check().files, 1);
+        assert_eq!(store.check().files, 0);
+        let db = store.open();
+        assert!(db.files().find("other").is_ok());
+        db.close().unwrap();
+    }
+}
+
+#[test]
+fn an_old_upload_is_forgotten_at_the_start_and_while_the_server_runs() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    rig.client().put("/bucket", b"").expect(200);
+    let begun = rig.client().ask("POST", "/bucket/a", &[("uploads", "")]).expect(200);
+    let id = begun.all("UploadId").remove(0);
+    let query = [("partNumber", "1"), ("uploadId", id.as_str())];
+    rig.client().send("PUT", "/bucket/a", &query, &[], b"part").unwrap().expect(200);
+    assert_eq!((rig.objects.body_files(), rig.stop()), (1, 0));
+    runner::sleep(Duration::from_millis(20));
+    let soon = |options: &mut terrace_server::ServerOptions| {
+        options.upload_age_max = Duration::from_millis(10);
+    };
+    let rig = Rig::start_with(&store, soon);
+    assert_eq!((rig.swept.uploads, rig.objects.body_files()), (1, 0));
+    rig.client().ask("POST", "/bucket/b", &[("uploads", "")]).expect(200);
+    let uploads = || rig.objects.list_uploads("bucket", "", None, 10).unwrap().0.len();
+    for _ in 0..500 {
+        if uploads() == 0 {
+            break;
+        }
+        runner::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(uploads(), 0);
+    assert_eq!(rig.stop(), 0);
+    store.check();
+}
+
+#[test]
+fn a_reader_goes_on_with_the_old_bytes_of_a_replaced_object() {
+    for medium in MEDIA {
+        let store = Store::new(medium, 128);
+        let rig = Rig::start(&store);
+        let client = rig.client();
+        client.put("/bucket", b"").expect(200);
+        let old = bytes(1, 24 << 20);
+        client.put("/bucket/a", &old).expect(200);
+        let mut stream = TcpStream::connect(rig.address).unwrap();
+        let head = client.head("GET", "/bucket/a", &[], &[], 0, b"");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut first = [0; 1];
+        stream.read_exact(&mut first).unwrap();
+        // More bytes remain than the system's buffers hold.
+        client.put("/bucket/a", b"new").expect(200);
+        client.delete("/bucket/a").expect(204);
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap();
+        assert!(rest.ends_with(&old), "all old bytes");
+        drop(stream);
+        assert_eq!(rig.objects.body_files(), 0);
+        assert_eq!(rig.stop(), 0);
+        store.check();
+    }
+}
+
+#[test]
+fn a_full_store_refuses_and_keeps_what_it_has_acknowledged() {
+    let store = Store::new(Medium::Image, 48);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    let size = 1_500_000;
+    let mut kept = Vec::new();
+    let mut refusals = 0;
+    for number in 0..100 {
+        let put = client.put(&format!("/bucket/{number:03}"), &bytes(number, size));
+        match put.status {
+            200 => kept.push(number),
+            507 => {
+                assert_eq!(put.all("Code"), ["InsufficientStorage"]);
+                refusals += 1;
+                if refusals == 3 {
+                    break;
+                }
+            }
+            other => panic!("{other}: {}", put.text()),
+        }
+    }
+    assert!(refusals == 3 && kept.len() > 10, "{} kept, {refusals} refusals", kept.len());
+    for &number in &kept {
+        let got = client.get(&format!("/bucket/{number:03}")).expect(200);
+        assert!(got.body == bytes(number, size), "object {number}");
+    }
+    // Deletes work, and give the space back.
+    for &number in &kept {
+        client.delete(&format!("/bucket/{number:03}")).expect(204);
+    }
+    assert_eq!(rig.objects.body_files(), 0);
+    client.put("/bucket/again", &bytes(1, size)).expect(200);
+    assert_eq!(rig.stop(), 0);
+    store.check();
+}
+
+#[test]
+fn a_body_that_ends_early_leaves_nothing() {
+    let store = Store::new(Medium::Image, 64);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    for sent in [0, 10, 100_000, 2_999_999] {
+        let mut stream = TcpStream::connect(rig.address).unwrap();
+        let body = bytes(1, sent);
+        let head = client.head("PUT", "/bucket/a", &[], &[], 3_000_000, b"");
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&body).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        // An error, or no answer at all.
+        if let Ok(answer) = read_answer(&mut stream, "PUT") {
+            assert!(answer.status >= 400, "{}", answer.text());
+        }
+    }
+    client.get("/bucket/a").expect(404);
+    assert_eq!(rig.objects.body_files(), 0);
+    assert_eq!(rig.stop(), 0);
+    store.check();
+}

@@ -1,0 +1,314 @@
+//! Objects as a client sees them: puts, gets, conditions, lists, copies, uploads in parts.
+
+use s3s::crypto::{Checksum as _, Md5};
+use terrace_env::runner;
+use terrace_server::objects::CHUNK;
+
+use crate::client::{Answer, Client};
+use crate::rig::{MEDIA, Rig, Store, bytes};
+
+fn etag(body: &[u8]) -> String {
+    let md5 = Md5::checksum(body);
+    format!("\"{}\"", md5.map(|byte| format!("{byte:02x}")).concat())
+}
+
+fn with(client: &Client, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+    client.send(method, path, &[], headers, b"").expect("an answer")
+}
+
+fn upload(client: &Client, path: &str) -> String {
+    let begun = client.ask("POST", path, &[("uploads", "")]).expect(200);
+    begun.all("UploadId").remove(0)
+}
+
+fn part(client: &Client, path: &str, id: &str, number: &str, body: &[u8]) -> Answer {
+    let query = [("partNumber", number), ("uploadId", id)];
+    client.send("PUT", path, &query, &[], body).expect("an answer")
+}
+
+fn complete(client: &Client, path: &str, id: &str, parts: &[(&str, &str)]) -> Answer {
+    let parts: String = parts
+        .iter()
+        .map(|(number, etag)| {
+            format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>")
+        })
+        .collect();
+    let body = format!("<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>");
+    client.send("POST", path, &[("uploadId", id)], &[], body.as_bytes()).expect("an answer")
+}
+
+#[test]
+fn bodies_of_all_sizes_and_their_ranges_come_back() {
+    for medium in MEDIA {
+        let store = Store::new(medium, 256);
+        let rig = Rig::start(&store);
+        let client = rig.client();
+        client.put("/bucket", b"").expect(200);
+        let kib = 1 << 10;
+        for (seed, size) in [0, 1, 64 * kib, 64 * kib + 1, CHUNK - 1, CHUNK, CHUNK + 1, 3_000_001]
+            .iter()
+            .enumerate()
+        {
+            let body = bytes(seed as u64, *size);
+            let put = client.put("/bucket/a/ü +&", &body).expect(200);
+            assert_eq!(put.headers["etag"], etag(&body));
+            let got = client.get("/bucket/a/ü +&").expect(200);
+            assert!(got.body == body && got.headers["etag"] == etag(&body), "{size} bytes");
+            let head = with(&client, "HEAD", "/bucket/a/ü +&", &[]).expect(200);
+            assert_eq!(head.headers["content-length"], size.to_string());
+            for (from, to) in
+                [(0, 0), (size / 2, size - size / 3), (size.saturating_sub(9), size + 9)]
+            {
+                let range = format!("bytes={from}-{to}");
+                let got = with(&client, "GET", "/bucket/a/ü +&", &[("range", &range)]);
+                if from < *size {
+                    let end = (to + 1).min(*size);
+                    let expected = format!("bytes {from}-{}/{size}", end - 1);
+                    let got = got.expect(206);
+                    assert_eq!(got.headers["content-range"], expected);
+                    assert!(got.body == body[from..end], "{size} bytes, {range}");
+                } else {
+                    got.expect(416);
+                }
+            }
+        }
+        client.delete("/bucket/a/ü +&").expect(204);
+        client.get("/bucket/a/ü +&").expect(404);
+        client.delete("/bucket/a/ü +&").expect(204);
+        assert_eq!(rig.objects.body_files(), 0, "files of replaced bodies are removed");
+        client.get("/nothing/a").expect(404);
+        assert_eq!(rig.stop(), 0);
+        store.check();
+    }
+}
+
+#[test]
+fn a_put_holds_its_conditions_and_one_of_many_is_first() {
+    for medium in MEDIA {
+        let store = Store::new(medium, 128);
+        let rig = Rig::start(&store);
+        let client = rig.client();
+        client.put("/bucket", b"").expect(200);
+        let calls: Vec<_> = (0..12)
+            .map(|number| {
+                let client = client.clone();
+                runner::spawn("put", move || {
+                    let body = bytes(number, if number % 2 == 0 { 10 } else { 100_000 });
+                    let once = [("if-none-match", "*")];
+                    let put = client.send("PUT", "/bucket/once", &[], &once, &body).unwrap();
+                    (put.status, body)
+                })
+            })
+            .collect();
+        let answers: Vec<_> = calls.into_iter().map(runner::JoinHandle::join).collect();
+        let mut first = answers.iter().filter(|(status, _)| *status == 200);
+        let (_, body) = first.next().expect("one is first");
+        assert!(first.next().is_none(), "one of them");
+        assert!(answers.iter().all(|(status, _)| [200, 412].contains(status)));
+        assert!(client.get("/bucket/once").expect(200).body == *body);
+        assert!(rig.objects.body_files() <= 1, "files of refused puts are removed");
+        let replaced = |etag: &str, body: &[u8]| {
+            client.send("PUT", "/bucket/once", &[], &[("if-match", etag)], body).unwrap().status
+        };
+        assert_eq!(replaced("\"other\"", b"x"), 412);
+        assert_eq!(replaced(&etag(body), b"next"), 200);
+        let absent =
+            client.send("PUT", "/bucket/none", &[], &[("if-match", "\"x\"")], b"").unwrap();
+        absent.expect(404);
+        let known = etag(b"next");
+        with(&client, "GET", "/bucket/once", &[("if-none-match", &known)]).expect(304);
+        with(&client, "GET", "/bucket/once", &[("if-match", "\"other\"")]).expect(412);
+        let (past, future) = ("Mon, 01 Jan 2001 00:00:00 GMT", "Fri, 01 Jan 2100 00:00:00 GMT");
+        with(&client, "GET", "/bucket/once", &[("if-modified-since", future)]).expect(304);
+        with(&client, "GET", "/bucket/once", &[("if-modified-since", past)]).expect(200);
+        with(&client, "GET", "/bucket/once", &[("if-unmodified-since", past)]).expect(412);
+        assert_eq!(rig.stop(), 0);
+    }
+}
+
+#[test]
+fn a_wrong_checksum_is_refused_and_leaves_nothing() {
+    let store = Store::new(MEDIA[1], 128);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    for size in [10, 300_000] {
+        let body = bytes(1, size);
+        for header in [
+            ("content-md5", "AAAAAAAAAAAAAAAAAAAAAA=="),
+            ("x-amz-checksum-crc32", "AAAAAA=="),
+            ("x-amz-checksum-sha256", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="),
+        ] {
+            let put = client.send("PUT", "/bucket/a", &[], &[header], &body).unwrap();
+            assert_eq!(put.expect(400).all("Code"), ["BadDigest"], "{header:?}");
+        }
+    }
+    client.get("/bucket/a").expect(404);
+    // The file of a refused body is discarded when its writer is.
+    assert_eq!(rig.objects.body_files(), 0);
+    let crc = base64_simd::STANDARD.encode_to_string(s3s::crypto::Crc32::checksum(b"123456789"));
+    let headers = [("x-amz-checksum-crc32", crc.as_str())];
+    client.send("PUT", "/bucket/a", &[], &headers, b"123456789").unwrap().expect(200);
+    let got = with(&client, "GET", "/bucket/a", &[("x-amz-checksum-mode", "ENABLED")]);
+    assert_eq!(got.expect(200).headers["x-amz-checksum-crc32"], crc);
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
+fn an_upload_becomes_the_object_of_its_parts() {
+    for medium in MEDIA {
+        let store = Store::new(medium, 128);
+        let rig = Rig::start(&store);
+        let client = rig.client();
+        client.put("/bucket", b"").expect(200);
+        client.put("/bucket/big", b"old").expect(200);
+        let (one, two) = (bytes(1, 5 << 20), bytes(2, 70_000));
+        let id = upload(&client, "/bucket/big");
+        part(&client, "/bucket/big", &id, "1", b"replaced").expect(200);
+        let first = part(&client, "/bucket/big", &id, "1", &one).expect(200);
+        let last = part(&client, "/bucket/big", &id, "7", &two).expect(200);
+        part(&client, "/bucket/big", &id, "9", b"not chosen").expect(200);
+        part(&client, "/bucket/big", &id, "10001", b"").expect(400);
+        let query = [("uploadId", id.as_str())];
+        let listed = client.ask("GET", "/bucket/big", &query).expect(200);
+        assert_eq!(listed.all("PartNumber"), ["1", "7", "9"]);
+        let listed = client.ask("GET", "/bucket", &[("uploads", "")]).expect(200);
+        assert_eq!(
+            (listed.all("Key"), listed.all("UploadId")),
+            (vec!["big".into()], vec![id.clone()])
+        );
+        let (first, last) = (&first.headers["etag"], &last.headers["etag"]);
+        let refused = |parts: &[(&str, &str)]| {
+            complete(&client, "/bucket/big", &id, parts).expect(400).all("Code").remove(0)
+        };
+        assert_eq!(refused(&[("7", last), ("1", first)]), "InvalidPartOrder");
+        assert_eq!(refused(&[("1", last)]), "InvalidPart");
+        assert_eq!(refused(&[("7", last), ("9", &etag(b"not chosen"))]), "EntityTooSmall");
+        assert_eq!(client.get("/bucket/big").expect(200).body, b"old");
+        client.delete("/bucket").expect(409);
+        let done = complete(&client, "/bucket/big", &id, &[("1", first), ("7", last)]).expect(200);
+        let md5s = [Md5::checksum(&one), Md5::checksum(&two)].concat();
+        let whole = etag(&md5s).replacen('"', "", 1).replace('"', "-2");
+        assert!(done.text().contains(&whole), "{}", done.text());
+        let got = client.get("/bucket/big").expect(200);
+        assert!(got.body == [&one[..], &two].concat(), "the parts in order");
+        let range = [("range", "bytes=5242870-5242889")];
+        let got = with(&client, "GET", "/bucket/big", &range).expect(206);
+        assert_eq!(got.body, [&one[one.len() - 10..], &two[..10]].concat());
+        assert_eq!(rig.objects.body_files(), 2);
+        complete(&client, "/bucket/big", &id, &[("1", first)]).expect(404);
+        let id = upload(&client, "/bucket/other");
+        part(&client, "/bucket/other", &id, "1", &two).expect(200);
+        let aborted = client.ask("DELETE", "/bucket/other", &[("uploadId", &id)]);
+        aborted.expect(204);
+        assert_eq!(rig.objects.body_files(), 2);
+        part(&client, "/bucket/other", &id, "2", b"x").expect(404);
+        assert_eq!(rig.stop(), 0);
+        store.check();
+    }
+}
+
+#[test]
+fn lists_go_on_where_they_ended_and_group_by_delimiter() {
+    let store = Store::new(MEDIA[0], 0);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    let mut keys: Vec<String> = (0..30).map(|at| format!("d{}/x{at:02}", at / 10)).collect();
+    keys.extend(["a&b".into(), "d1".into(), "zü".into()]);
+    keys.sort();
+    for key in &keys {
+        client.put(&format!("/bucket/{key}"), b"").expect(200);
+    }
+    let all = |more: &[(&str, &str)], element: &str| {
+        let (mut found, mut token) = (Vec::new(), None::<String>);
+        loop {
+            let mut query = vec![("list-type", "2"), ("max-keys", "4"), ("encoding-type", "url")];
+            query.extend(more);
+            if let Some(token) = &token {
+                query.push(("continuation-token", token));
+            }
+            let listed = client.ask("GET", "/bucket", &query).expect(200);
+            found.extend(listed.all(element));
+            assert!(listed.all("Key").len() <= 4);
+            match listed.all("NextContinuationToken").pop() {
+                Some(next) => token = Some(next),
+                None => return found,
+            }
+        }
+    };
+    let encoded: Vec<String> = keys.iter().map(|key| crate::client::encoded(key, true)).collect();
+    assert_eq!(all(&[], "Key"), encoded);
+    assert_eq!(all(&[("prefix", "d2/")], "Key"), encoded[22..32]);
+    let grouped = [("delimiter", "/")];
+    assert_eq!(all(&grouped, "Key"), ["a%26b", "d1", "z%C3%BC"]);
+    let prefixes: Vec<String> = all(&grouped, "CommonPrefixes");
+    let expected = ["d0/", "d1/", "d2/"].map(|prefix| format!("<Prefix>{prefix}</Prefix>"));
+    assert_eq!(prefixes, expected);
+    let after = client.ask("GET", "/bucket", &[("list-type", "2"), ("start-after", "d2/x28")]);
+    assert_eq!(after.expect(200).all("Key"), ["d2/x29", "zü"]);
+    let first = [("delimiter", "/"), ("max-keys", "2")];
+    let first = client.ask("GET", "/bucket", &first).expect(200);
+    assert_eq!(first.all("NextMarker"), ["d0/"]);
+    let next = [("delimiter", "/"), ("max-keys", "2"), ("marker", "d0/")];
+    let next = client.ask("GET", "/bucket", &next).expect(200);
+    assert_eq!((next.all("Key"), next.all("NextMarker")), (vec!["d1".into()], vec!["d1/".into()]));
+    let none = client.ask("GET", "/bucket", &[("list-type", "2"), ("max-keys", "0")]).expect(200);
+    assert_eq!(none.all("IsTruncated"), ["false"]);
+    client.ask("GET", "/bucket", &[("list-type", "2"), ("max-keys", "-1")]).expect(400);
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
+fn copies_tags_and_metadata_are_kept() {
+    for medium in MEDIA {
+        let store = Store::new(medium, 128);
+        let rig = Rig::start(&store);
+        let client = rig.client();
+        client.put("/bucket", b"").expect(200);
+        let given = [
+            ("content-type", "text/x"),
+            ("cache-control", "no-cache"),
+            ("x-amz-meta-who", "me"),
+            ("x-amz-tagging", "a=b&c=d%20e"),
+        ];
+        for size in [100, 900_000] {
+            let body = bytes(3, size);
+            client.send("PUT", "/bucket/from", &[], &given, &body).unwrap().expect(200);
+            let source = ("x-amz-copy-source", "/bucket/from");
+            with(&client, "PUT", "/bucket/to", &[source]).expect(200);
+            let got = client.get("/bucket/to").expect(200);
+            assert!(got.body == body);
+            assert_eq!(got.headers["content-type"], "text/x");
+            assert_eq!(got.headers["x-amz-meta-who"], "me");
+            assert_eq!(got.headers["x-amz-tagging-count"], "2");
+            let source = ("x-amz-copy-source", "/bucket/to");
+            with(&client, "PUT", "/bucket/to", &[source]).expect(400);
+            let files = rig.objects.body_files();
+            let new = [source, ("x-amz-metadata-directive", "REPLACE"), ("x-amz-meta-who", "you")];
+            with(&client, "PUT", "/bucket/to", &new).expect(200);
+            let got = client.get("/bucket/to").expect(200);
+            assert!(got.body == body && got.headers["x-amz-meta-who"] == "you");
+            assert!(!got.headers.contains_key("cache-control"));
+            assert_eq!(rig.objects.body_files(), files, "the body stays");
+        }
+        let tags = client.ask("GET", "/bucket/from", &[("tagging", "")]).expect(200);
+        assert_eq!(
+            (tags.all("Key"), tags.all("Value")),
+            (vec!["a".into(), "c".into()], vec!["b".into(), "d e".into()])
+        );
+        client.ask("DELETE", "/bucket/from", &[("tagging", "")]).expect(204);
+        let tags = client.ask("GET", "/bucket/from", &[("tagging", "")]).expect(200);
+        assert!(tags.all("Key").is_empty());
+        let body = "<Delete><Object><Key>from</Key></Object><Object><Key>to</Key></Object>\
+                    <Object><Key>none</Key></Object></Delete>";
+        let query = [("delete", "")];
+        let many = client.send("POST", "/bucket", &query, &[], body.as_bytes()).unwrap();
+        assert_eq!(many.expect(200).all("Key"), ["from", "to", "none"]);
+        client.delete("/bucket").expect(204);
+        client.ask("GET", "/bucket", &[("acl", "")]).expect(501);
+        assert_eq!(rig.objects.body_files(), 0);
+        assert_eq!(rig.stop(), 0);
+        store.check();
+    }
+}

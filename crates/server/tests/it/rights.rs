@@ -1,0 +1,100 @@
+//! Keys, rights, signatures, and addresses.
+
+use std::net::SocketAddr;
+
+use terrace_server::{Server, ServerOptions, StartError};
+
+use crate::rig::{Medium, Rig, Store, keys};
+
+const KEYS: &str = "
+[[key]]
+access = 'admin'
+secret = 'admin-admin-admin'
+buckets = { '*' = 'write' }
+[[key]]
+access = 'reader'
+secret = 'reader-reader-reader'
+buckets = { pub = 'read' }
+";
+
+#[test]
+fn a_key_reads_and_writes_the_buckets_that_it_may() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start_with(&store, |options| options.keys = keys(KEYS));
+    let admin = rig.client_as("admin", "admin-admin-admin");
+    let reader = rig.client_as("reader", "reader-reader-reader");
+    for bucket in ["/pub", "/own"] {
+        admin.put(bucket, b"").expect(200);
+        admin.put(&format!("{bucket}/a ü"), b"bytes").expect(200);
+    }
+    assert_eq!(reader.get("/pub/a ü").expect(200).body, b"bytes");
+    assert_eq!(reader.get("/").expect(200).all("Name"), ["pub"]);
+    assert_eq!(admin.get("/").expect(200).all("Name"), ["own", "pub"]);
+    for answer in [
+        reader.put("/pub/b", b""),
+        reader.delete("/pub/a ü"),
+        reader.get("/own/a ü"),
+        reader.put("/new-one", b""),
+        rig.client().get("/pub/a ü"),
+        rig.client().get("/"),
+    ] {
+        assert_eq!(answer.expect(403).all("Code"), ["AccessDenied"]);
+    }
+    let copy = [("x-amz-copy-source", "/own/a%20%C3%BC")];
+    let copied = reader.send("PUT", "/pub/c", &[], &copy, b"").unwrap();
+    assert_eq!(copied.expect(403).all("Code"), ["AccessDenied"]);
+    let wrong = rig.client_as("admin", "reader-reader-reader").get("/");
+    assert_eq!(wrong.expect(403).all("Code"), ["SignatureDoesNotMatch"]);
+    let unknown = rig.client_as("unknown", "reader-reader-reader").get("/");
+    assert_eq!(unknown.expect(403).all("Code"), ["InvalidAccessKeyId"]);
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
+fn without_keys_only_programs_of_this_machine_are_served() {
+    let store = Store::new(Medium::Directory, 0);
+    let listen = SocketAddr::from(([0, 0, 0, 0], 0));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let options = ServerOptions { listen, ..ServerOptions::default() };
+    let started = runtime.block_on(Server::start(store.open(), options));
+    assert!(matches!(started, Err(StartError::Unsafe(_))));
+
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/pub", b"").expect(200);
+    for headers in [[("origin", "http://example.org")], [("host", "example.org")]] {
+        let answer = client.send("GET", "/pub", &[], &headers, b"").unwrap();
+        assert!([400, 403].contains(&answer.status), "{}", answer.text());
+    }
+    // A form of a page: no key, and no preflight.
+    let form = [("content-type", "multipart/form-data; boundary=x")];
+    let field = "--x\r\ncontent-disposition: form-data; name=";
+    let file = "\"file\"; filename=\"f\"\r\n\r\nb\r\n--x--\r\n";
+    let body = format!("{field}\"key\"\r\n\r\nk\r\n{field}{file}");
+    let answer = client.send("POST", "/pub", &[], &form, body.as_bytes()).unwrap();
+    assert!(answer.status >= 400, "{}", answer.text());
+    client.get("/pub/k").expect(404);
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
+fn pages_for_the_operator_answer() {
+    let store = Store::new(Medium::Image, 64);
+    let rig = Rig::start_with(&store, |options| options.keys = keys(KEYS));
+    let client = rig.client();
+    assert_eq!(client.get("/-/health").expect(200).text(), "ok\n");
+    rig.client_as("admin", "admin-admin-admin").put("/pub", b"").expect(200);
+    let text = client.get("/-/metrics").expect(200).text();
+    for line in [
+        "terrace_server_requests_total{operation=\"CreateBucket\",status=\"200\"} 1",
+        "terrace_server_connections 1",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} in {text}");
+    }
+    assert!(text.contains("terrace_io_written_bytes{cause=\"log\"} "), "{text}");
+    assert!(text.contains("terrace_space_for_puts "), "{text}");
+    assert!(client.get("/-/live.json").expect(200).text().starts_with('{'));
+    client.get("/-/other").expect(404);
+    client.put("/-/health", b"").expect(405);
+    assert_eq!(rig.stop(), 0);
+}
