@@ -187,5 +187,6 @@ fn front(objects: &Arc<Objects>, metrics: &Arc<Metrics>, options: &ServerOptions
     builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(config))));
     let (objects, of) = (Arc::clone(objects), Arc::clone(metrics));
     let admin = Arc::new(Admin { objects, metrics: of, is_open: options.admin_open });
-    Front { service: builder.build(), admin, metrics: Arc::clone(metrics), is_without_keys }
+    let (service, metrics) = (builder.build(), Arc::clone(metrics));
+    Front { service, admin, metrics, is_without_keys, idle_max: options.idle_max }
 }

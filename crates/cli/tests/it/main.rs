@@ -32,6 +32,7 @@ mod open_files;
 mod options;
 mod parameters_page;
 mod program;
+mod serve;
 mod store;
 mod tree;
 mod unfinished_copies;

@@ -8,6 +8,7 @@
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::{HOST, HeaderMap, ORIGIN};
@@ -16,6 +17,7 @@ use s3s::Body;
 use s3s::service::S3Service;
 use terrace_env::runner;
 
+use super::patience::Patience;
 use crate::access::Note;
 use crate::admin::{self, Admin};
 use crate::metrics::Metrics;
@@ -27,6 +29,8 @@ pub(crate) struct Front {
     pub(crate) metrics: Arc<Metrics>,
     /// Whether there are no keys.
     pub(crate) is_without_keys: bool,
+    /// Time for the next bytes of a body.
+    pub(crate) idle_max: Duration,
 }
 
 impl Front {
@@ -47,7 +51,8 @@ impl Front {
             self.admin.answer(peer, &method, uri.path()).await
         } else {
             request.extensions_mut().insert(note.clone());
-            match self.service.call(request.map(Body::from)).await {
+            let body = |body| Body::http_body(Patience::new(body, self.idle_max));
+            match self.service.call(request.map(body)).await {
                 Ok(response) => response,
                 Err(error) => {
                     tracing::error!(?error, "a request failed");

@@ -1,10 +1,12 @@
 //! HTTP: connections, and the way from a request to its answer.
 //!
 //! `listener` accepts connections, up to a limit, and ends them; `stalls` ends those whose client
-//! takes no bytes; `front` answers a request; `tls` reads certificates.
+//! takes no bytes, `patience` requests whose body stops; `front` answers a request; `tls` reads
+//! certificates.
 
 mod front;
 mod listener;
+mod patience;
 mod stalls;
 mod tls;
 

@@ -69,19 +69,37 @@ with_s3cmd() {
     s rb s3://s3cmd
 }
 
-for store in image directory; do
-    "$programs/terrace" serve "$work/$store" --listen 127.0.0.1:0 --keys "$work/keys.toml" \
+# Starts a server on a store, and sets its address.
+start() {
+    "$programs/terrace" serve "$work/$1" --listen 127.0.0.1:0 --keys "$work/keys.toml" "${@:2}" \
         2> "$work/log" &
     server=$!
     for _ in $(seq 100); do grep -q address= "$work/log" && break; sleep 0.1; done
     address=$(sed -n 's/.*address=\([^ ]*\).*/\1/p' "$work/log")
-    python3 "$here/check.py" "http://$address"
-    with_rclone "http://$address"
-    with_s3cmd "$address"
+}
+
+# Ends it in order, and checks its store.
+end() {
     kill -TERM "$server"
     wait "$server"
     server=
     grep -q 'closed cut_off=0' "$work/log"
-    "$programs/terrace" check "$work/$store" | tail -n 1 | grep -qx clean
+    "$programs/terrace" check "$work/$1" | tail -n 1 | grep -qx clean
+}
+
+for store in image directory; do
+    start "$store"
+    python3 "$here/check.py" "http://$address"
+    with_rclone "http://$address"
+    with_s3cmd "$address"
+    end "$store"
     echo "$store: boto3, rclone and s3cmd: ok"
 done
+
+openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key.pem" -out "$work/certificate.pem" \
+    -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 2> "$work/openssl"
+start directory --tls-certificate "$work/certificate.pem" --tls-key "$work/key.pem"
+AWS_CA_BUNDLE=$work/certificate.pem SSL_CERT_FILE=$work/certificate.pem \
+    python3 "$here/check.py" "https://$address"
+end directory
+echo "directory: boto3 by TLS: ok"

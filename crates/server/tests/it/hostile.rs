@@ -154,6 +154,16 @@ fn idle_connections_and_slow_clients_hold_up_no_others_and_are_cut_off() {
             stream
         })
         .collect();
+    // They announce a list of keys, and send a part of it.
+    let lists: Vec<TcpStream> = (0..20)
+        .map(|_| {
+            let mut stream = connect();
+            let head = client.head("POST", "/bucket", &[("delete", "")], &[], 500, b"");
+            stream.write_all(head.as_bytes()).unwrap();
+            stream.write_all(b"<Delete>").unwrap();
+            stream
+        })
+        .collect();
     for number in 0..30 {
         let begun = runner::now();
         let body = bytes(number, 200_000);
@@ -163,7 +173,7 @@ fn idle_connections_and_slow_clients_hold_up_no_others_and_are_cut_off() {
         assert!(taken < PATIENCE, "{taken:?} for a put and a get");
     }
     // Each is ended by the server.
-    for mut stream in idle.into_iter().chain(writers) {
+    for mut stream in idle.into_iter().chain(writers).chain(lists) {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut answer = Vec::new();
         let ended = stream.read_to_end(&mut answer);

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use terrace_env::runner;
-use terrace_server::objects::{Attributes, Objects, ObjectsOptions};
+use terrace_server::objects::{Attributes, CHUNK, Objects, ObjectsOptions};
 
 use crate::client::read_answer;
 use crate::rig::{MEDIA, Medium, Rig, Store, bytes};
@@ -149,6 +149,38 @@ fn a_full_store_refuses_and_keeps_what_it_has_acknowledged() {
     client.put("/bucket/again", &bytes(1, size)).expect(200);
     assert_eq!(rig.stop(), 0);
     store.check();
+}
+
+#[test]
+fn a_damaged_body_is_never_taken_for_a_whole_one() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    let body = bytes(1, 3 * CHUNK);
+    client.put("/bucket/a", &body).expect(200);
+    let is_body = |path: &std::path::Path| {
+        let size = path.metadata().map_or(0, |found| found.len());
+        size == body.len() as u64
+    };
+    let files = std::fs::read_dir(store.path()).unwrap().map(|entry| entry.unwrap().path());
+    let file = files.filter(|path| is_body(path)).collect::<Vec<_>>().pop().expect("its file");
+    let damage = |at: usize, byte: u8| {
+        use std::os::unix::fs::FileExt;
+        let file = std::fs::File::options().write(true).open(&file).unwrap();
+        file.write_all_at(&[byte], at as u64).unwrap();
+    };
+    damage(2 * CHUNK + 7, !body[2 * CHUNK + 7]);
+    let got = client.send("GET", "/bucket/a", &[], &[], b"");
+    assert!(got.is_err(), "the answer ends early");
+    let of_second = [("range", "bytes=524288-524300")];
+    let got = client.send("GET", "/bucket/a", &[], &of_second, b"").unwrap().expect(206);
+    assert_eq!(got.body, body[CHUNK..CHUNK + 13], "other chunks are sound");
+    let of_third = [("range", "bytes=1048576-1048576")];
+    client.send("GET", "/bucket/a", &[], &of_third, b"").unwrap().expect(500);
+    damage(2 * CHUNK + 7, body[2 * CHUNK + 7]);
+    assert!(client.get("/bucket/a").expect(200).body == body);
+    assert_eq!(rig.stop(), 0);
 }
 
 #[test]

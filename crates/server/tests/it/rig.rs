@@ -34,13 +34,17 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// An empty store; an image has zones of 2 MiB.
+    /// An empty store; an image has zones of 2 MiB, of which 8 may be open.
     pub(crate) fn new(medium: Medium, zones: u32) -> Self {
         let store = Self { place: tempfile::tempdir().expect("a directory"), medium };
         let made = match medium {
             Medium::Directory => Db::open_directory(store.path(), Options::default()),
             Medium::Image => {
-                let geometry = Geometry::uniform(ByteCount::mib(2), zones);
+                let geometry = Geometry {
+                    max_open: Some(8),
+                    max_active: Some(8),
+                    ..Geometry::uniform(ByteCount::mib(2), zones)
+                };
                 let image = Emulator::create_image(store.path(), geometry, Uuid([7; 16]));
                 let drive = Arc::new(image.expect("an image").unsynced());
                 Db::create_device(drive, &FormatOptions::default(), options())

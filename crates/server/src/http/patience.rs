@@ -1,0 +1,61 @@
+//! [`Patience`]: the body of a request, whose next bytes must come within a time. It is for all
+//! bodies, such as lists of keys in XML; the bodies of objects have a time for each piece, too.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use s3s::StdError;
+use tokio::time::{Instant, Sleep, sleep};
+
+/// See the [module](self).
+pub(super) struct Patience {
+    body: Incoming,
+    limit: Duration,
+    /// Ends the wait that has begun.
+    timer: Pin<Box<Sleep>>,
+    waits: bool,
+}
+
+impl Patience {
+    pub(super) fn new(body: Incoming, limit: Duration) -> Self {
+        Self { body, limit, timer: Box::pin(sleep(limit)), waits: false }
+    }
+}
+
+impl Body for Patience {
+    type Data = Bytes;
+    type Error = StdError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            self.waits = false;
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        if !self.waits {
+            self.waits = true;
+            let end = Instant::now() + self.limit;
+            self.timer.as_mut().reset(end);
+        }
+        if self.timer.as_mut().poll(context).is_pending() {
+            return Poll::Pending;
+        }
+        let message = format!("no bytes of the body came for {:?}", self.limit);
+        Poll::Ready(Some(Err(io::Error::new(io::ErrorKind::TimedOut, message).into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
