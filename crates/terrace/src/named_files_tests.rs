@@ -333,3 +333,31 @@ fn names_of_files_of_a_restore_are_given_by_nobody_else() {
     let names: Vec<String> = files.list("").into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["a"]);
 }
+
+#[test]
+fn files_lie_next_to_the_keys_of_an_open_store() {
+    let store = Arc::new(MemoryStore::new());
+    let open = || Db::open(Arc::clone(&store) as _, Options::default()).unwrap();
+    let db = open();
+    db.put(b"key", b"value").unwrap();
+    let files = db.files();
+    for kind in [FileKind::Table, FileKind::Log] {
+        let refused = files.begin(&NewFile { kind, ..NEW }).map(drop);
+        assert!(matches!(refused, Err(StoreError::Invalid(_))), "{kind:?}");
+    }
+    let new = NewFile { kind: FileKind::Client, ..NEW };
+    let mut writer = files.begin(&new).unwrap();
+    writer.append(b"bytes").unwrap();
+    files.publish(&mut *writer, &["a"], &new).unwrap();
+    drop((writer, files));
+    db.flush().unwrap();
+    db.close().unwrap();
+    let db = open();
+    assert_eq!(db.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
+    let file = db.files().open("a").unwrap();
+    assert_eq!(file.read(0, 5, Cause::Client).unwrap(), b"bytes");
+    db.compact_all().unwrap();
+    db.files().remove("a").unwrap();
+    assert!(db.files().find("a").is_err());
+    db.verify().unwrap();
+}
