@@ -19,7 +19,7 @@ use terrace_env::runner::{self, JoinHandle};
 use terrace_env::store::Store;
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Claim, Date};
-use terrace_policy::Span;
+use terrace_policy::{Marks, Span, TreeView};
 
 use crate::Error;
 use crate::batch::Batch;
@@ -415,6 +415,18 @@ impl Engine {
             workers: self.workers,
         };
         sources.read()
+    }
+
+    /// The tree as deciders see it, for a picture of it.
+    #[must_use]
+    pub fn tree_view(&self) -> TreeView {
+        self.tree.view().version.view().clone()
+    }
+
+    /// The marks in the committed state of the compaction decider.
+    #[must_use]
+    pub fn marks(&self) -> Marks {
+        self.tree.with_record(|record| Marks::of(&record.decider, &record.state))
     }
 
     /// Ranges whose tables the opening left out, because they were lost with their device.

@@ -54,7 +54,7 @@ mod window;
 
 use std::sync::Arc;
 
-use terrace_env::{ByteCount, FileId};
+use terrace_env::{ByteCount, FileId, ZoneId};
 
 use self::cascade::{Cascade, oldest, place};
 use self::layout::{Layout, LevelZone};
@@ -103,6 +103,20 @@ pub struct Gear {
     options: GearOptions,
     leveled: Leveled,
     zones: Arc<dyn ZonesSource>,
+}
+
+/// Zones of the compaction windows in a state, with the level of each window, for a picture.
+pub(crate) fn windows_of(state: &[u8]) -> Vec<(u8, ZoneId)> {
+    let turns = GearState::all(state).turns;
+    let of_level = |(level, turn): (usize, &state::Turn)| {
+        let zones = turn.window.iter().map(|range| range.zone);
+        let known = zones.filter(|zone| *zone != state::NOWHERE);
+        known.map(|zone| (level as u8, zone)).collect::<Vec<_>>()
+    };
+    let mut windows: Vec<_> = turns.iter().enumerate().flat_map(of_level).collect();
+    windows.sort_unstable();
+    windows.dedup();
+    windows
 }
 
 /// Tables that a compaction takes, run by run, newest first.

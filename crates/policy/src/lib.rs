@@ -22,7 +22,7 @@
 //! A module imports from modules of its own line and of later lines alone; `cargo xtask tidy`
 //! checks it.
 //!
-//! 1. `lean`
+//! 1. `lean`, `marks`
 //! 2. `systems`, `cost_benefit`, `greedy`, `last_resort`, `on_demand`
 //! 3. `by_lifetime`, `sliced`
 //! 4. `geardb`, `sealdb`, `smrdb`, `sweep`, `tiered`
@@ -51,6 +51,7 @@ mod leveled;
 mod load;
 mod load_aware;
 mod log_structured;
+mod marks;
 mod on_demand;
 mod placement;
 mod plan;
@@ -84,6 +85,7 @@ pub use leveled::{LEVEL_STREAM_FIRST, Leveled, LeveledOptions, Throttle};
 pub use load::Load;
 pub use load_aware::{LoadAware, LoadRule};
 pub use log_structured::LogStructured;
+pub use marks::Marks;
 pub use on_demand::OnDemand;
 pub use placement::{PartZone, Placement, PlacementChoice, PlacementRequest, SpaceView};
 pub use plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};

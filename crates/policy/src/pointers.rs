@@ -29,9 +29,14 @@ impl Pointers {
 
     /// State that is not understood is no state: the turn begins anew.
     pub(crate) fn decode(bytes: &[u8], levels: usize) -> Self {
-        let mut pointers = Self::try_decode(bytes).unwrap_or_default();
+        let mut pointers = Self::all(bytes);
         pointers.resize(levels, Vec::new());
         Self(pointers)
+    }
+
+    /// The pointers of all levels that the state has; none if it is not understood.
+    pub(crate) fn all(bytes: &[u8]) -> Vec<Vec<u8>> {
+        Self::try_decode(bytes).unwrap_or_default()
     }
 
     fn try_decode(bytes: &[u8]) -> Result<Vec<Vec<u8>>, DecodeError> {

@@ -23,7 +23,7 @@ use terrace_policy::{StoreShape, System};
 
 use crate::below::Below;
 use crate::identity::Identity;
-use crate::live::{Call, Window};
+use crate::live::{Activity, Call, Window};
 use crate::named_files::NamedFiles;
 use crate::{Batch, Cursor, Error, Ingest, KeySpace, Salvage, Scan, Snapshot};
 
@@ -66,16 +66,20 @@ impl Inner {
         done
     }
 
+    /// Events and latencies, if there is a window.
+    fn activity(&self) -> Option<&Arc<Activity>> {
+        self.window.as_ref()?.as_ref().ok().map(Window::activity)
+    }
+
     /// Begin of a call, if it is to be measured.
     pub(crate) fn begin(&self, call: Call) -> Option<Time> {
-        let Some(Ok(window)) = &self.window else { return None };
-        window.activity().begin(call)
+        self.activity()?.begin(call)
     }
 
     /// Notes the end of a measured call.
     pub(crate) fn end(&self, call: Call, begun: Time) {
-        if let Some(Ok(window)) = &self.window {
-            window.activity().end(call, begun);
+        if let Some(activity) = self.activity() {
+            activity.end(call, begun);
         }
     }
 }
@@ -87,6 +91,10 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Db {
+    pub(crate) fn activity(&self) -> Option<&Arc<Activity>> {
+        self.inner.activity()
+    }
+
     /// The system that the store is open under.
     #[must_use]
     pub fn system(&self) -> System {

@@ -23,6 +23,7 @@ const LAYERS: [(&str, u8); 10] = [
     ("terrace", 3),
     ("terrace-c", 4),
     ("terrace-lab", 4),
+    ("terrace-page", 4),
     ("terrace-cli", 5),
     ("terrace-server", 5),
 ];

@@ -8,9 +8,11 @@
 //! simulation. Several threads may each carry out a run.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use terrace_env::runner::SimulationOptions;
 
+use super::observer::{Observation, Observer};
 use super::plan::RunPlan;
 use super::stage::Stage;
 use super::{Outcome, RunError};
@@ -47,14 +49,47 @@ pub fn carry_out_traced(
     trace: Option<Box<dyn Write + Send>>,
     watch: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Vec<Outcome>, RunError> {
+    carry_out_with(plan, trace, None, watch)
+}
+
+/// The same as [`carry_out`], while `observer` is shown the store at even times.
+pub fn carry_out_observed(
+    plan: &RunPlan,
+    observer: Arc<dyn Observer>,
+    watch: &mut dyn FnMut(Progress<'_>),
+) -> Result<Vec<Outcome>, RunError> {
+    carry_out_with(plan, None, Some(observer), watch)
+}
+
+fn carry_out_with(
+    plan: &RunPlan,
+    trace: Option<Box<dyn Write + Send>>,
+    observer: Option<Arc<dyn Observer>>,
+    watch: &mut dyn FnMut(Progress<'_>),
+) -> Result<Vec<Outcome>, RunError> {
     SimulationOptions::seeded(plan.seed).unlimited().run(|| {
         let stage = Stage::open(plan, trace)?;
-        let mut outcomes = Vec::new();
-        for phase in 0..plan.phases.len() {
-            let outcome = stage.phase(phase, watch).map_err(|error| stage.explain(error))?;
-            outcomes.extend(outcome);
-        }
+        let observation = observer.map(|observer| stage.observed(observer));
+        let outcomes = phases(&stage, plan, observation.as_ref(), watch);
+        // After an error, too: the run may not end before its observation.
+        let observed = observation.map_or(Ok(()), Observation::stop);
+        let outcomes = outcomes?;
+        observed.map_err(|error| RunError::Store { place: "observing".into(), error })?;
         stage.finish()?;
         Ok(outcomes)
     })
+}
+
+fn phases(
+    stage: &Stage<'_>,
+    plan: &RunPlan,
+    observation: Option<&Observation>,
+    watch: &mut dyn FnMut(Progress<'_>),
+) -> Result<Vec<Outcome>, RunError> {
+    let mut outcomes = Vec::new();
+    for (at, phase) in plan.phases.iter().enumerate() {
+        observation.iter().for_each(|it| it.enter(&phase.name));
+        outcomes.extend(stage.phase(at, watch).map_err(|error| stage.explain(error))?);
+    }
+    Ok(outcomes)
 }

@@ -14,7 +14,8 @@
 //! | `log_writes`, `metadata_writes` | other ways to write log and metadata, as publications do |
 //! | `recorder` | the requests to the drive and their times, as a hash and as text |
 //! | `reading`, `occupancy`, `jobs` | counters, zones, jobs at a moment |
-//! | `sampler`, `sample` | values at even times |
+//! | `sampler`, `sample`, `end_signal` | values at even times |
+//! | `observer` | the store itself at even times, for pictures |
 //! | `addresses` | where tables lie on a device without zones |
 //! | `metrics`, `work`, `outcome`, `names` | results of a phase and of its jobs, and their names |
 //! | `work_limit` | how many bytes a store may move before its run fails |
@@ -26,6 +27,7 @@
 mod addresses;
 mod carry_out;
 mod device;
+mod end_signal;
 mod error;
 mod jobs;
 mod log_device;
@@ -34,6 +36,7 @@ mod log_writes;
 mod metadata_writes;
 mod metrics;
 mod names;
+mod observer;
 mod occupancy;
 mod outcome;
 mod phase;
@@ -50,12 +53,13 @@ mod work;
 mod work_limit;
 
 pub use addresses::{Addresses, Piece, Stretch};
-pub use carry_out::{Progress, carry_out, carry_out_traced};
+pub use carry_out::{Progress, carry_out, carry_out_observed, carry_out_traced};
 pub use device::DevicePlan;
 pub use error::{PlanError, RunError};
 pub use log_writes::LogWrites;
 pub use metadata_writes::MetadataWrites;
 pub use metrics::{Amplification, LogDeviceAmplification, Metrics, SpaceEfficiency, SpaceUse};
+pub use observer::{Moment, Observer};
 pub use outcome::{Cost, Outcome};
 pub use phase::PhasePlan;
 pub use plan::{RunChoice, RunPlan};

@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use terrace::{Db, Fs};
+use terrace_env::Cause;
 use terrace_env::runner::{self, JoinHandle};
 use terrace_env::store::StoreError;
-use terrace_env::sync::{Condvar, Mutex};
 use terrace_env::wait::WaitCause;
-use terrace_env::{Cause, Time};
 use terrace_zone::Emulator;
 
 use super::Sample;
+use super::end_signal::EndSignal;
 use super::jobs::Jobs;
 use super::occupancy::Occupancy;
 use super::places::Places;
@@ -101,14 +101,9 @@ impl Samples {
     }
 }
 
-struct Signal {
-    ended: Mutex<bool>,
-    changed: Condvar,
-}
-
 /// The actor, from outside.
 pub(super) struct Sampler {
-    signal: Arc<Signal>,
+    signal: Arc<EndSignal>,
     actor: JoinHandle<Result<Samples, StoreError>>,
 }
 
@@ -121,7 +116,7 @@ impl Sampler {
         operations: Arc<AtomicU64>,
         of: u64,
     ) -> Self {
-        let signal = Arc::new(Signal { ended: Mutex::new(false), changed: Condvar::new() });
+        let signal = Arc::new(EndSignal::default());
         let until = Arc::clone(&signal);
         let actor = runner::spawn("sampler", move || {
             let mut watch = Watch {
@@ -150,20 +145,8 @@ impl Sampler {
 
     /// Takes a last sample, now.
     pub(super) fn stop(self) -> Result<Samples, StoreError> {
-        *self.signal.ended.lock() = true;
-        self.signal.changed.notify_all();
+        self.signal.end();
         self.actor.join()
-    }
-}
-
-impl Signal {
-    /// Waits until that time, or the end; whether it is the end.
-    fn wait(&self, until: Time) -> bool {
-        let mut ended = self.ended.lock();
-        while !*ended && runner::now() < until {
-            self.changed.wait_for(&mut ended, until.since(runner::now()));
-        }
-        *ended
     }
 }
 

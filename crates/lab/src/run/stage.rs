@@ -27,6 +27,7 @@ use super::addresses::{Addresses, Notes};
 use super::jobs::Jobs;
 use super::log_timing::{LogTiming, OnDrive, SharedTiming};
 use super::metrics::metrics;
+use super::observer::{Observation, Observer};
 use super::occupancy::zone_shares;
 use super::phase::PhasePlan;
 use super::plan::RunPlan;
@@ -103,6 +104,11 @@ impl<'a> Stage<'a> {
     #[cfg(test)]
     pub(super) fn world(&self) -> &World {
         &self.scene.world
+    }
+
+    /// Has an observer shown the store from now on.
+    pub(super) fn observed(&self, observer: Arc<dyn Observer>) -> Observation {
+        Observation::start(self.scene.db.clone(), self.scene.time_scale, observer)
     }
 
     /// Carries a phase out; returns its outcome, where it is measured.

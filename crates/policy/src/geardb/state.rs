@@ -66,9 +66,14 @@ pub(super) struct GearState {
 impl GearState {
     /// The state of `levels` levels.
     pub(super) fn decode(bytes: &[u8], levels: usize) -> Self {
-        let mut state = Self::try_decode(bytes).unwrap_or_default();
+        let mut state = Self::all(bytes);
         state.turns.resize(levels, Turn::default());
         state
+    }
+
+    /// The state of all levels that it has.
+    pub(super) fn all(bytes: &[u8]) -> Self {
+        Self::try_decode(bytes).unwrap_or_default()
     }
 
     fn try_decode(bytes: &[u8]) -> Result<Self, DecodeError> {

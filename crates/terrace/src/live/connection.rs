@@ -28,7 +28,7 @@ use super::overview::{Overview, Viewed};
 use super::place::{self, Place};
 use super::remote_error;
 use super::request::{MAGIC, Request, ScanRequest, VERSION};
-use crate::{Error, ErrorKind};
+use crate::{Db, Error, ErrorKind};
 
 /// Time limits of an owner.
 pub(super) const LIMITS: Limits =
@@ -55,10 +55,48 @@ pub struct LiveSnapshot {
     pub latencies: Latencies,
 }
 
-/// Ends the watch of a client.
-struct Watch<'a>(&'a Activity);
+impl LiveSnapshot {
+    /// The current state of a store that is open in this process, and its events after a number.
+    /// Without a window ([`Options::live`](field@crate::Options::live)) there are no events, no
+    /// latencies and no age.
+    pub fn of(db: &Db, events_after: u64) -> Result<Self, Error> {
+        let overview = Overview::of(db)?;
+        Ok(match db.activity() {
+            Some(activity) => Self::with(overview, activity, events_after),
+            None => {
+                let latencies = Latencies::default();
+                Self { overview, age: 0, events: Vec::new(), latencies }
+            }
+        })
+    }
 
-impl Drop for Watch<'_> {
+    fn with(overview: Overview, activity: &Activity, events_after: u64) -> Self {
+        Self {
+            overview,
+            age: activity.age(),
+            events: activity.events_after(events_after),
+            latencies: activity.latencies(),
+        }
+    }
+}
+
+/// Has latencies of a store measured until it is dropped, as a client of its window does.
+pub struct Watch(Arc<Activity>);
+
+impl Watch {
+    /// A watch of a store that is open in this process; `None` if it has no window.
+    #[must_use]
+    pub fn of(db: &Db) -> Option<Self> {
+        db.activity().map(Self::begin)
+    }
+
+    fn begin(activity: &Arc<Activity>) -> Self {
+        activity.watch();
+        Self(Arc::clone(activity))
+    }
+}
+
+impl Drop for Watch {
     fn drop(&mut self) {
         self.0.unwatch();
     }
@@ -83,8 +121,7 @@ pub(super) fn serve(stream: UnixStream, served: &Served) -> io::Result<()> {
             Err(error) => return refuse(&mut outgoing, &error.to_string()),
         };
         if matches!(request, Request::Snapshot { .. }) && watch.is_none() {
-            served.activity.watch();
-            watch = Some(Watch(&served.activity));
+            watch = Some(Watch::begin(&served.activity));
         }
         let answered = match request {
             Request::Checkpoint | Request::Backup(_) => {
@@ -169,13 +206,7 @@ fn answer(request: Request, served: &Served, outgoing: &mut Outgoing) -> Result<
     match request {
         Request::Snapshot { events_after } => {
             let overview = viewed.overview().map_err(Refused)?;
-            let snapshot = LiveSnapshot {
-                overview,
-                age: served.activity.age(),
-                events: served.activity.events_after(events_after),
-                latencies: served.activity.latencies(),
-            };
-            json(&snapshot, outgoing)
+            json(&LiveSnapshot::with(overview, &served.activity, events_after), outgoing)
         }
         Request::Zones => json(&viewed.zone_map().map_err(Refused)?, outgoing),
         Request::Get { space, key } => {

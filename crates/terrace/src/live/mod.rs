@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `place` | where the socket is, its rights, how it is found |
 //! | `frame`, `request`, `remote_error` | the messages |
-//! | `overview` | a store at a moment, as a plain value |
+//! | `overview`, `table_map` | a store at a moment, as a plain value; its tables |
 //! | `activity` | the latest events, and latencies |
 //! | `window`, `connection` | the owner's side |
 //! | `client` | the other side |
@@ -27,12 +27,14 @@ mod overview;
 mod place;
 mod remote_error;
 mod request;
+mod table_map;
 mod window;
 
 pub(crate) use activity::{Activity, Call};
 pub use activity::{Happening, Latencies, Latency, LiveEvent};
 pub use client::{Live, LiveEntry, LiveScan, Owner};
-pub use connection::LiveSnapshot;
+pub use connection::{LiveSnapshot, Watch};
 pub(crate) use overview::Viewed;
 pub use overview::{Overview, RunMap, ZoneMap};
+pub use table_map::{PlacedSegment, TableMap};
 pub(crate) use window::Window;

@@ -90,7 +90,7 @@ impl Window {
     }
 
     /// Events and latencies, for the clients.
-    pub(crate) fn activity(&self) -> &Activity {
+    pub(crate) fn activity(&self) -> &Arc<Activity> {
         &self.shared.served.activity
     }
 

@@ -3,6 +3,7 @@
 use super::arrivals::Arrivals;
 use super::drives::Drives;
 use super::list::List;
+use super::replay::Replay;
 use super::report::Report;
 use super::run::Run;
 use super::validate_drives::ValidateDrives;
@@ -18,6 +19,8 @@ pub(crate) enum Lab {
     Run(Run),
     /// Compare the outcomes of runs with the papers, as one page of HTML with plots
     Report(Report),
+    /// Carry out an experiment, and write a page that replays the zones of one to three systems
+    Replay(Replay),
     /// Generate arrivals or read them, and describe them by statistics
     Arrivals(Arrivals),
     /// List the modelled drives, or say where the values of one are from
@@ -32,6 +35,7 @@ impl Lab {
             Self::List(command) => command.run(output),
             Self::Run(command) => command.run(output),
             Self::Report(command) => command.run(output),
+            Self::Replay(command) => command.run(output),
             Self::Arrivals(command) => command.run(output),
             Self::Drives(command) => command.run(output),
             Self::ValidateDrives(command) => command.run(output),

@@ -9,6 +9,7 @@
 //! | `findings_of_arrivals`, `estimates` | the results of `arrivals`: statistics, estimates |
 //! | `limits` | how many runs go at once |
 //! | `list`, `drives` | the experiments, and the modelled drives, that come with the program |
+//! | `replay`, `replay_captions` | carries out an experiment, and writes a page that replays it |
 //! | `report` | compares kept outcomes with the papers, in HTML |
 //! | `run` | carries out experiments, and keeps their outcomes in a directory |
 //! | `validate_drives` | compares the timing models with published metrics |
@@ -23,6 +24,8 @@ mod findings_of_arrivals;
 mod limits;
 mod list;
 mod page;
+mod replay;
+mod replay_captions;
 mod report;
 mod run;
 mod spreadsheet;

@@ -77,7 +77,7 @@ fn known_system(text: &str) -> Result<String, ParseSystemError> {
 }
 
 /// The `n` of `1/n`.
-fn nth(text: &str) -> Result<NonZeroU64, String> {
+pub(super) fn nth(text: &str) -> Result<NonZeroU64, String> {
     let n = match text {
         "1" => Some(NonZeroU64::MIN),
         _ => text.strip_prefix("1/").and_then(|n| n.parse().ok()),
