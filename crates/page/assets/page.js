@@ -65,7 +65,7 @@ class Page {
 
   layout() {
     const beside = this.views.length > 1 && innerWidth >= 900;
-    const share = this.isLive ? 0.6 : beside ? 0.36 : 0.42;
+    const share = this.isLive ? 0.6 : beside ? 0.3 : 0.42;
     const most = Math.max(innerHeight * share, 170);
     for (const view of this.views) view.layout(most);
     if (this.player) this.player.drawStrips();
@@ -353,7 +353,7 @@ class Player {
     this.end = Math.max(...this.tracks.map(({ places }) => places[places.length - 1]), 1e-9);
     this.at = part * this.end;
     const seconds = Math.max(...this.tracks.map(({ recording: { frames } }) => frames[frames.length - 1].gauges.seconds));
-    for (const { view } of this.tracks) view.lanes.glow = seconds / 60;
+    for (const { view } of this.tracks) view.lanes.glow = seconds / 200;
     this.drawStrips();
     this.page.wake();
   }

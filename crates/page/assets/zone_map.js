@@ -26,7 +26,7 @@ class ZoneMap {
   layout(width, most) {
     const n = this.store.shape.zones;
     this.ratio = Math.min(window.devicePixelRatio || 1, 2);
-    this.width = Math.max(Math.floor(width), 40);
+    this.width = Math.max(Math.floor(width), 10);
     const fits = (size) => {
       const columns = Math.floor(this.width / size);
       return columns > 0 && Math.ceil(n / columns) * this.pitch(size) <= most;

@@ -4,7 +4,8 @@
 //! 1. Keys are added. The bytes that all of them begin with are skipped.
 //! 2. Each of the next [`DIGITS`] bytes is a digit, whose base is the range of the bytes that keys
 //!    have there. So decimal numbers, which use ten bytes of 256, are spread evenly.
-//! 3. The place of a key is its number, divided by the largest number.
+//! 3. The place of a key is that of its number between the numbers of the smallest and the largest
+//!    key.
 //!
 //! Places keep the order of the keys that were added. Keys that differ after the digits have one
 //! place.
@@ -15,8 +16,8 @@ const DIGITS: usize = 12;
 /// See the [module](self).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeyScale {
-    /// The first key that was added; the common begin is a part of it.
-    first: Option<Vec<u8>>,
+    /// The smallest and the largest key; the common begin is a part of both.
+    ends: Option<(Vec<u8>, Vec<u8>)>,
     common: usize,
     /// The smallest and the largest byte at each place, for the whole of the key.
     bytes: Vec<(u8, u8)>,
@@ -29,15 +30,21 @@ impl KeyScale {
     /// Adds a key; whether places of keys may have changed.
     pub fn add(&mut self, key: &[u8]) -> bool {
         let mut changed = false;
-        match &self.first {
+        match &mut self.ends {
             None => {
-                (self.first, self.common) = (Some(key.to_vec()), key.len());
+                (self.ends, self.common) = (Some((key.to_vec(), key.to_vec())), key.len());
                 changed = true;
             }
-            Some(first) => {
-                let same = first.iter().zip(key).take_while(|(one, other)| one == other).count();
+            Some((least, most)) => {
+                let same = least.iter().zip(key).take_while(|(one, other)| one == other).count();
                 if same < self.common {
                     (self.common, changed) = (same, true);
+                }
+                if key < &least[..] {
+                    (*least, changed) = (key.to_vec(), true);
+                }
+                if key > &most[..] {
+                    (*most, changed) = (key.to_vec(), true);
                 }
             }
         }
@@ -60,6 +67,17 @@ impl KeyScale {
     /// The place of a key.
     #[must_use]
     pub fn place(&self, key: &[u8]) -> u16 {
+        let Some((least, most)) = &self.ends else { return 0 };
+        let (least, most) = (self.number(least), self.number(most));
+        if most <= least {
+            return 0;
+        }
+        let share = (self.number(key) - least) / (most - least);
+        (share.clamp(0.0, 1.0) * f64::from(Self::END)).round() as u16
+    }
+
+    /// The number of a key, from 0 to 1.
+    fn number(&self, key: &[u8]) -> f64 {
         let (mut share, mut unit) = (0.0_f64, 1.0_f64);
         for at in self.common..(self.common + DIGITS).min(self.bytes.len()) {
             let (least, most) = self.bytes[at];
@@ -67,15 +85,14 @@ impl KeyScale {
             unit /= base;
             let Some(byte) = key.get(at) else { break };
             if *byte > most {
-                share += unit * base;
-                break;
+                return share + unit * base;
             }
             if *byte < least {
                 break;
             }
             share += unit * f64::from(byte - least);
         }
-        (share.clamp(0.0, 1.0) * f64::from(Self::END)).round() as u16
+        share
     }
 }
 
@@ -94,7 +111,7 @@ mod tests {
         let half = f64::from(scale.place(&key(50_000_000))) / f64::from(KeyScale::END);
         assert!((half - 0.5).abs() < 0.001, "{half}");
         assert!(places.is_sorted(), "{places:?}");
-        assert_eq!((places[0], scale.place(b"zzz")), (0, 0));
+        assert_eq!((places[0], scale.place(b"space/999999")), (0, KeyScale::END));
     }
 
     #[test]

@@ -23,14 +23,16 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Marks in the state of the decider of this name.
+    /// Marks in the state that a system's compaction decider has left, by the system's text form.
     #[must_use]
-    pub fn of(decider: &str, state: &[u8]) -> Self {
-        match decider {
-            "gear" => Self { windows: windows_of(state), pointers: Vec::new() },
-            "lifetime-leveling" | "leveled" => {
-                Self::at(Pointers::all(state).into_iter().enumerate())
-            }
+    pub fn of(system: &str, state: &[u8]) -> Self {
+        match system.split(':').next().unwrap_or_default() {
+            "geardb" => Self { windows: windows_of(state), pointers: Vec::new() },
+            "lifetime"
+            | "level-separated"
+            | "bluefs"
+            | "leveldb-greedy"
+            | "leveldb-cost-benefit" => Self::at(Pointers::all(state).into_iter().enumerate()),
             // The levels above the deepest tier have begun merges there instead.
             "sliced" => Self::at(Pointers::all(state).into_iter().enumerate().last().into_iter()),
             _ => Self::default(),
@@ -52,12 +54,12 @@ mod tests {
     #[test]
     fn pointers_of_a_sweep_are_told_by_level_and_other_state_has_none() {
         let pointers = Pointers::decode(&[], 3).moved(1, b"k").moved(2, b"q").encode();
-        let marks = Marks::of("lifetime-leveling", &pointers);
+        let marks = Marks::of("lifetime:tzone=off", &pointers);
         assert_eq!(marks.pointers, [(1, b"k".to_vec()), (2, b"q".to_vec())]);
         assert!(marks.windows.is_empty());
         assert_eq!(Marks::of("sliced", &pointers).pointers, [(2, b"q".to_vec())]);
         assert_eq!(Marks::of("tiered", &pointers), Marks::default());
-        assert_eq!(Marks::of("gear", &pointers), Marks::default());
-        assert_eq!(Marks::of("leveled", b"other"), Marks::default());
+        assert_eq!(Marks::of("geardb", &pointers), Marks::default());
+        assert_eq!(Marks::of("bluefs", b"other"), Marks::default());
     }
 }
