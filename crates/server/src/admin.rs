@@ -2,19 +2,23 @@
 //!
 //! | path | answer |
 //! |---|---|
+//! | `/-/` | the live page: the zones of the store as a moving picture ([`terrace_page`]) |
+//! | `/-/live.json` | a frame of the page; `?after=N`: the changes since frame N |
 //! | `/-/health` | 200 if the store takes writes; 503 and the reason if it has stopped |
 //! | `/-/metrics` | requests and store, in Prometheus' text format |
-//! | `/-/live.json` | the metrics of the store, as JSON |
+//! | `/-/stats.json` | the metrics of the store, as JSON |
 //!
 //! They answer clients of the loopback, and no others unless that was asked for. They have no keys
-//! and change nothing. Further pages are added in [`Admin::page`].
+//! and change nothing. The store measures latencies from the first frame on. Further pages are added
+//! in [`Admin::page`].
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE};
 use hyper::{Method, Response, StatusCode};
 use s3s::Body;
+use terrace_page::{Feed, LiveTitle, live_page};
 use tokio::task;
 
 use crate::exposition;
@@ -30,12 +34,18 @@ pub(crate) struct Admin {
     pub(crate) metrics: Arc<Metrics>,
     /// Whether clients elsewhere are answered.
     pub(crate) is_open: bool,
+    /// The name of the store, for people.
+    pub(crate) title: String,
+    /// Frames of the live page, once one was asked for.
+    pub(crate) feed: OnceLock<Feed>,
 }
 
 /// A page: status, type and text.
 struct Page(StatusCode, &'static str, String);
 
 const TEXT: &str = "text/plain; charset=utf-8";
+const HTML: &str = "text/html; charset=utf-8";
+const JSON: &str = "application/json";
 
 impl Admin {
     /// Answers a request.
@@ -44,6 +54,7 @@ impl Admin {
         peer: SocketAddr,
         method: &Method,
         path: &str,
+        query: Option<&str>,
     ) -> Response<Body> {
         let refused = |status: StatusCode| Page(status, TEXT, format!("{status}\n"));
         let page = if !self.is_open && !peer.ip().to_canonical().is_loopback() {
@@ -52,7 +63,8 @@ impl Admin {
             refused(StatusCode::METHOD_NOT_ALLOWED)
         } else {
             let (admin, path) = (Arc::clone(self), path.to_owned());
-            let page = task::spawn_blocking(move || admin.page(&path)).await;
+            let after = query.and_then(after);
+            let page = task::spawn_blocking(move || admin.page(&path, after)).await;
             page.unwrap_or_else(|_| refused(StatusCode::INTERNAL_SERVER_ERROR))
         };
         let Page(status, content_type, text) = page;
@@ -64,8 +76,11 @@ impl Admin {
         response
     }
 
-    fn page(&self, path: &str) -> Page {
+    /// `after`: the frame that a live page has.
+    fn page(&self, path: &str, after: Option<u64>) -> Page {
         match path.strip_prefix(PREFIX).unwrap_or_default() {
+            "" => Page(StatusCode::OK, HTML, self.live_page()),
+            "live.json" => self.frame(after),
             "health" => self.health(),
             "metrics" => {
                 let mut text = String::new();
@@ -73,11 +88,24 @@ impl Admin {
                 exposition::expose(&self.objects.db().stats(), &mut text);
                 Page(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text)
             }
-            "live.json" => {
+            "stats.json" => {
                 let stats = serde_json::to_string(&self.objects.db().stats()).unwrap_or_default();
-                Page(StatusCode::OK, "application/json", stats)
+                Page(StatusCode::OK, JSON, stats)
             }
             _ => Page(StatusCode::NOT_FOUND, TEXT, "no such page\n".into()),
+        }
+    }
+
+    fn live_page(&self) -> String {
+        let title = LiveTitle { store: self.title.clone(), ..LiveTitle::of(self.objects.db()) };
+        live_page(&title)
+    }
+
+    fn frame(&self, after: Option<u64>) -> Page {
+        let feed = self.feed.get_or_init(|| Feed::new(self.objects.db().clone()));
+        match feed.json(after) {
+            Ok(frame) => Page(StatusCode::OK, JSON, frame),
+            Err(error) => Page(StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{error}\n")),
         }
     }
 
@@ -88,4 +116,9 @@ impl Admin {
             Some(failure) => Page(StatusCode::SERVICE_UNAVAILABLE, TEXT, failure + "\n"),
         }
     }
+}
+
+/// The number in `after=N`.
+fn after(query: &str) -> Option<u64> {
+    query.split('&').find_map(|part| part.strip_prefix("after="))?.parse().ok()
 }

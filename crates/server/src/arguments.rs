@@ -116,7 +116,14 @@ impl Arguments {
             piece_time_max: Duration::from_secs(self.piece_time),
             end_max: Duration::from_secs(self.end_time),
             admin_open: self.admin_open,
+            title: self.title(),
         })
+    }
+
+    /// The name of the store's file.
+    fn title(&self) -> String {
+        let name = self.store.file_name().unwrap_or(self.store.as_os_str());
+        name.to_string_lossy().into_owned()
     }
 
     fn keys(&self) -> Result<Keys, KeysError> {

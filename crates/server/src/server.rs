@@ -11,7 +11,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use s3s::config::{S3Config, StaticConfigProvider};
@@ -54,6 +54,8 @@ pub struct ServerOptions {
     pub end_max: Duration,
     /// Whether `/-/` answers clients elsewhere.
     pub admin_open: bool,
+    /// The name of the store, for people: the title of the live page.
+    pub title: String,
 }
 
 impl Default for ServerOptions {
@@ -69,6 +71,7 @@ impl Default for ServerOptions {
             piece_time_max: Duration::from_secs(60),
             end_max: Duration::from_secs(30),
             admin_open: false,
+            title: String::new(),
         }
     }
 }
@@ -186,7 +189,9 @@ fn front(objects: &Arc<Objects>, metrics: &Arc<Metrics>, options: &ServerOptions
     config.xml_max_body_size = XML_MAX;
     builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(config))));
     let (objects, of) = (Arc::clone(objects), Arc::clone(metrics));
-    let admin = Arc::new(Admin { objects, metrics: of, is_open: options.admin_open });
+    let (is_open, title) = (options.admin_open, options.title.clone());
+    let admin = Admin { objects, metrics: of, is_open, title, feed: OnceLock::new() };
+    let admin = Arc::new(admin);
     let (service, metrics) = (builder.build(), Arc::clone(metrics));
     Front { service, admin, metrics, is_without_keys, idle_max: options.idle_max }
 }

@@ -14,7 +14,7 @@ use cargo_metadata::{DependencyKind, Metadata};
 use super::finding::Finding;
 
 /// The layer of each crate.
-const LAYERS: [(&str, u8); 10] = [
+const LAYERS: [(&str, u8); 11] = [
     ("terrace-env", 0),
     ("terrace-zone", 1),
     ("terrace-policy", 1),

@@ -48,7 +48,7 @@ impl Front {
         let response = if is_refused {
             plain(StatusCode::FORBIDDEN, "a server without keys serves no pages of browsers\n")
         } else if is_admin {
-            self.admin.answer(peer, &method, uri.path()).await
+            self.admin.answer(peer, &method, uri.path(), uri.query()).await
         } else {
             request.extensions_mut().insert(note.clone());
             let body = |body| Body::http_body(Patience::new(body, self.idle_max));

@@ -93,8 +93,31 @@ fn pages_for_the_operator_answer() {
     }
     assert!(text.contains("terrace_io_written_bytes{cause=\"log\"} "), "{text}");
     assert!(text.contains("terrace_space_for_puts "), "{text}");
-    assert!(client.get("/-/live.json").expect(200).text().starts_with('{'));
+    assert!(client.get("/-/stats.json").expect(200).text().starts_with('{'));
     client.get("/-/other").expect(404);
     client.put("/-/health", b"").expect(405);
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
+fn the_live_page_gets_a_whole_frame_and_then_changes() {
+    let store = Store::new(Medium::Image, 64);
+    let rig = Rig::start_with(&store, |options| options.title = "a <store>".to_owned());
+    let client = rig.client();
+    let page = client.get("/-/").expect(200).text();
+    assert!(page.starts_with("<!doctype html>"), "{page:.200}");
+    assert!(page.contains("Terrace: a &lt;store") && !page.contains("a <store>"), "{page:.400}");
+    let frame = |path: &str| -> serde_json::Value {
+        serde_json::from_str(&client.get(path).expect(200).text()).expect("JSON")
+    };
+    let whole = frame("/-/live.json");
+    let number = whole["number"].as_u64().expect("a number");
+    assert!(whole["after"].is_null() && number > 0, "{whole}");
+    let later = frame(&format!("/-/live.json?after={number}"));
+    assert_eq!(later["after"], number, "{later}");
+    // A frame that was never sent: the page begins anew.
+    assert!(frame("/-/live.json?after=9999")["after"].is_null());
+    assert!(frame("/-/live.json?after=x")["after"].is_null());
+    client.get("/-/live.js").expect(404);
     assert_eq!(rig.stop(), 0);
 }
