@@ -9,6 +9,7 @@
 
 mod api;
 mod bench;
+mod browser;
 mod built;
 mod clients;
 mod dist;

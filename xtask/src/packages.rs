@@ -29,7 +29,7 @@ pub(crate) const MKE2FS: &str = "/usr/sbin/mke2fs";
 
 /// Packages that the suite needs today: `cc` links every Rust program, so a machine that can build
 /// the project has it already, except for the slimmest of images.
-pub(crate) const NEEDED: [Package; 16] = [
+pub(crate) const NEEDED: [Package; 17] = [
     Package { name: "gcc", program: "cc", why: "the Rust toolchain links with it" },
     Package { name: "strace", program: "strace", why: "tests look at what is written and synced" },
     Package { name: "g++", program: "c++", why: "the plug-ins are C++" },
@@ -60,6 +60,7 @@ pub(crate) const NEEDED: [Package; 16] = [
     Package { name: "cpio", program: "cpio", why: "the guest boots from such an archive" },
     Package { name: "python3-pip", program: "pip3", why: "the package for Python is tested" },
     Package { name: "rclone", program: "rclone", why: "the server is tested with it" },
+    Package { name: "chromium", program: "chromium", why: "the live page is looked at with it" },
     Package { name: "openssl", program: "openssl", why: "it makes a certificate for the server" },
     Package { name: "s3cmd", program: "s3cmd", why: "the server is tested with it" },
 ];

@@ -10,6 +10,7 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
+use crate::browser;
 use crate::built::Built;
 use crate::clients;
 use crate::leveldb;
@@ -35,6 +36,7 @@ pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
     leveldb::test(workspace, steps, leveldb::Arguments::default());
     python::test(workspace, steps);
     clients::test(workspace, steps);
+    browser::test(workspace, steps);
     let (mut guest, output) = (xtask("guest"), workspace.target().join("guest.log"));
     steps.beside("test: zoned block devices in a guest", &mut guest, &output, |steps| {
         // A step for each program, so that the table of steps says which one is dear.

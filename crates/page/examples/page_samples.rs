@@ -1,6 +1,7 @@
 //! Writes the pages and frames that the browser's tests look at, into a directory: `live.html` with
-//! `frames/N.json` of a store that is being written, and `large.html`, a made-up recording of 50,000
-//! zones. Without a directory it writes into a temporary one, so that it runs without arguments.
+//! `frames/N.json` of a store that is being written, and `large.html`, a made-up recording of
+//! 50,000 zones. Without a directory it writes into a temporary one, so that it runs without
+//! arguments.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -9,8 +9,8 @@
 //! | `/-/stats.json` | the metrics of the store, as JSON |
 //!
 //! They answer clients of the loopback, and no others unless that was asked for. They have no keys
-//! and change nothing. The store measures latencies from the first frame on. Further pages are added
-//! in [`Admin::page`].
+//! and change nothing. The store measures latencies from the first frame on. Further pages are
+//! added in [`Admin::page`].
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};

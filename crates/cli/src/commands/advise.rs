@@ -2,9 +2,9 @@
 //! entries that it is to hold.
 //!
 //! Each system is run with the engine itself on a model of the drive, in virtual time
-//! ([`terrace_lab::advice`]), which takes some seconds a system. The command prints the results in a
-//! table, and the system that is best by `--prefer` within the limits of the user. It opens no store
-//! and writes no file that stays.
+//! ([`terrace_lab::advice`]), which takes some seconds a system. The command prints the results in
+//! a table, and the system that is best by `--prefer` within the limits of the user. It opens no
+//! store and writes no file that stays.
 
 use std::io;
 use std::sync::Arc;
@@ -278,17 +278,17 @@ impl Answer {
         writeln!(
             out,
             "\nOverwrites in random order, one after the other; then point reads, and scans of 50 \
-             entries, at rest.\n\"bytes for one\": written to the drive for a byte of entries, with \
-             the log. \"longest\": the longest\noverwrite. \"live\": newest versions in the space in \
-             use, at worst. \"full to\": how full a store of this\nsystem may be \
+             entries, at rest.\n\"bytes for one\": written to the drive for a byte of entries, \
+             with the log. \"longest\": the longest\noverwrite. \"live\": newest versions in the \
+             space in use, at worst. \"full to\": how full a store of this\nsystem may be \
              (`terrace systems`)."
         )?;
         if self.model_is_one_of > 1 {
             writeln!(
                 out,
-                "The model has one part in {} of drive and entries. The whole store has more levels \
-                 and writes more:\nup to 10 bytes for each tenfold under `bluefs` and `lifetime`, \
-                 about one under the others.",
+                "The model has one part in {} of drive and entries. The whole store has more \
+                 levels and writes more:\nup to 10 bytes for each tenfold under `bluefs` and \
+                 `lifetime`, about one under the others.",
                 self.model_is_one_of
             )?;
         }

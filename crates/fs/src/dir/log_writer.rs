@@ -221,8 +221,8 @@ impl LogWriter {
 }
 
 impl LogWriter {
-    /// Writes an append in frames of its own, without a copy, and reads it once for its checksums. No buffered bytes may
-    /// precede it.
+    /// Writes an append in frames of its own, without a copy, and reads it once for its checksums.
+    /// No buffered bytes may precede it.
     fn append_large(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         let id = self.node.id;
         let (binding, mut cursor, start, synced) = {

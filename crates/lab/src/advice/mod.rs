@@ -1,5 +1,5 @@
-//! Advice: which system suits a drive and a load. Each candidate is run with the engine itself, on a
-//! model of the drive in virtual time, and the results are compared.
+//! Advice: which system suits a drive and a load. Each candidate is run with the engine itself, on
+//! a model of the drive in virtual time, and the results are compared.
 //!
 //! | file | content |
 //! |---|---|

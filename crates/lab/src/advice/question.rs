@@ -4,13 +4,13 @@
 //! A model has at most [`DATA_MAX`] of data, so that a system takes seconds:
 //!
 //! 1. Everything is scaled by a power of two: entries, drive, memtables, and the drive's speed. The
-//!    results of a scaled run are those of the full drive, as long as a memtable is not smaller than
-//!    [`MEMTABLE_MIN`].
+//!    results of a scaled run are those of the full drive, as long as a memtable is not smaller
+//!    than [`MEMTABLE_MIN`].
 //! 2. If that is not enough, the model is a part of the drive and of the data, with the same
 //!    memtables. A whole store then has more levels than its model, and writes more.
 //!
-//! The model's drive has at most [`SPACE_MAX`] times the space of the data, or [`ZONES_MIN`] zones if
-//! these are more: more space has no effect.
+//! The model's drive has at most [`SPACE_MAX`] times the space of the data, or [`ZONES_MIN`] zones
+//! if these are more: more space has no effect.
 
 use terrace_env::ByteCount;
 use terrace_zone::GeometryError;

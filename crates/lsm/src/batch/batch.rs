@@ -67,7 +67,7 @@ impl Batch {
         Self::of(BatchBytes::zeroed(HEADER_BYTES))
     }
 
-    /// An empty batch with room for one entry, whose key and value have so many bytes. Large room
+    /// An empty batch with room for one entry, whose key and value have `payload` bytes. Large room
     /// comes from `buffers`.
     pub(crate) fn for_entry(payload: usize, buffers: &Arc<BatchBuffers>) -> Self {
         let room = HEADER_BYTES + ENTRY_HEAD_MAX + payload.min(BATCH_BYTES_MAX);

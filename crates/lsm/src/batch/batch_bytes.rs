@@ -28,7 +28,8 @@ impl BatchBytes {
         Self::Small(vec![0; len])
     }
 
-    /// Zeros of the length `len`, with room for `room` bytes in all. Large room is a buffer of these.
+    /// Zeros of the length `len`, with room for `room` bytes in all. Large room is a buffer of
+    /// these.
     pub(crate) fn with_room(len: usize, room: usize, buffers: &Arc<BatchBuffers>) -> Self {
         if room < BatchBuffers::LEAST {
             let mut bytes = Vec::with_capacity(room);

@@ -40,8 +40,8 @@ const OVERFLOW_MIN: u64 = 256 << 10;
 /// Divisor of the budget for all open transactions, and the least of it.
 const TRANSACTIONS_PART: u64 = 8;
 const TRANSACTIONS_MIN: u64 = 256 << 10;
-/// Size of memtables from which their chunks are kept. With a smaller budget, memory that is at hand
-/// counts more than the cost of fresh pages.
+/// Size of memtables from which their chunks are kept. With a smaller budget, memory that is at
+/// hand counts more than the cost of fresh pages.
 const CHUNKS_KEPT_FROM: u64 = 8 << 20;
 /// Least size of batches that are counted.
 const BATCH_COUNTED_MIN: u64 = 64 << 10;

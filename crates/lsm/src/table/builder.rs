@@ -375,8 +375,8 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Closes the block with the announced value, which is written without a copy, and read once for
-    /// the checksums of the block and of the file.
+    /// Closes the block with the announced value, which is written without a copy, and read once
+    /// for the checksums of the block and of the file.
     fn close_block_around(&mut self, value: &[u8]) -> Result<(), Error> {
         let last = self.block.last_key().to_vec();
         let (front, mut back) = self.block.finish_around_value();

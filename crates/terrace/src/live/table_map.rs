@@ -1,5 +1,5 @@
-//! [`TableMap`]: the tables of a tree with their keys and the zones in which they lie, and the marks
-//! of the compaction decider. It is for pictures of a store.
+//! [`TableMap`]: the tables of a tree with their keys and the zones in which they lie, and the
+//! marks of the compaction decider. It is for pictures of a store.
 //!
 //! - A table is listed once for each of its segments: the ranges of keys that belong to the tree.
 //! - Tree, places and marks are read one after the other while others write. A table that was

@@ -11,19 +11,19 @@ pub(super) fn caption(system: &str) -> String {
              zone flashes as it comes back, and the window turns to other zones."
         }
         "lifetime" => {
-            "Lifetime-leveling. A pointer (wedge) sweeps the keys of each level. The tables that it \
-             passes were written in the same order, so watch zones die one after the other, whole. \
-             Nothing is left in them to be moved."
+            "Lifetime-leveling. A pointer (wedge) sweeps the keys of each level. The tables that \
+             it passes were written in the same order, so watch zones die one after the other, \
+             whole. Nothing is left in them to be moved."
         }
         "sliced" => {
-            "Sliced compaction. New runs stand in tiers; one pointer (wedge) sweeps the last level. \
-             Each step takes a slice of all runs at once, so watch the zones of the last level die \
-             after the pointer, and no merge that lasts long."
+            "Sliced compaction. New runs stand in tiers; one pointer (wedge) sweeps the last \
+             level. Each step takes a slice of all runs at once, so watch the zones of the last \
+             level die after the pointer, and no merge that lasts long."
         }
         "leveldb-greedy" | "leveldb-cost-benefit" => {
             "LevelDB with a collector. Tables of all levels lie in the order in which they were \
-             written, so zones are half dead. Watch the collector move their live tables elsewhere: \
-             the reclaim in the line of time is work that others do not have."
+             written, so zones are half dead. Watch the collector move their live tables \
+             elsewhere: the reclaim in the line of time is work that others do not have."
         }
         "level-separated" => {
             "Each level has zones of its own, but tables of a level die in no order. Watch zones \

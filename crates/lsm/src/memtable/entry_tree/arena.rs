@@ -3,10 +3,11 @@
 //! there.
 //!
 //! # Soundness
-//! - A chunk does not move, and is freed or put back when its [`Arena`] is dropped. So a piece lives
-//!   as long as the arena. The bytes of a large chunk ([`Pages`]) stay in place when its owner is
-//!   moved, and have no other user meanwhile: [`MemtableChunks`] gives the owner away.
-//! - A chunk may hold the bytes of an earlier arena. No byte of a piece is read before it is written.
+//! - A chunk does not move, and is freed or put back when its [`Arena`] is dropped. So a piece
+//!   lives as long as the arena. The bytes of a large chunk ([`Pages`]) stay in place when its
+//!   owner is moved, and have no other user meanwhile: [`MemtableChunks`] gives the owner away.
+//! - A chunk may hold the bytes of an earlier arena. No byte of a piece is read before it is
+//!   written.
 //! - Pieces do not overlap. The bytes of an entry are not written again once [`Arena::entry`] has
 //!   returned it.
 //! - The caller must ensure three things. The arena lives as long as each [`Entry`] of it is used.
