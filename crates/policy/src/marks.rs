@@ -34,7 +34,9 @@ impl Marks {
             | "leveldb-greedy"
             | "leveldb-cost-benefit" => Self::at(Pointers::all(state).into_iter().enumerate()),
             // The levels above the deepest tier have begun merges there instead.
-            "sliced" => Self::at(Pointers::all(state).into_iter().enumerate().last().into_iter()),
+            "sliced" => {
+                Self::at(Pointers::all(state).into_iter().enumerate().next_back().into_iter())
+            }
             _ => Self::default(),
         }
     }

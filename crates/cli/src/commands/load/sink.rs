@@ -40,7 +40,7 @@ pub(super) struct Sink<'a> {
 }
 
 enum Entries {
-    Batch(Batch),
+    Batch(Box<Batch>),
     Tables(Box<Ingest>),
 }
 
@@ -58,7 +58,7 @@ impl<'a> Sink<'a> {
                 let ingest = db.ingest().map_err(|error| target.named(error.into()))?;
                 Entries::Tables(Box::new(ingest))
             }
-            false => Entries::Batch(Batch::new()),
+            false => Entries::Batch(Box::default()),
         };
         let (written, synced) = (before, before);
         let (line, batched, unsynced) = (before, None, 0);
@@ -107,7 +107,7 @@ impl<'a> Sink<'a> {
 
     fn write(&mut self, sync: bool) -> Result<(), Failure> {
         let Entries::Batch(batch) = &mut self.into else { return Ok(()) };
-        let batch = std::mem::take(batch);
+        let batch = std::mem::take(&mut **batch);
         let durability = if sync { Durability::Synced } else { Durability::Written };
         let written = match (batch.is_empty(), sync) {
             (true, true) => self.db.sync(),
@@ -141,7 +141,7 @@ impl<'a> Sink<'a> {
             (Entries::Tables(_), true) => Ok(()),
             (Entries::Tables(_), false) => {
                 let Entries::Tables(ingest) =
-                    std::mem::replace(&mut self.into, Entries::Batch(Batch::new()))
+                    std::mem::replace(&mut self.into, Entries::Batch(Box::default()))
                 else {
                     unreachable!("it was one of tables");
                 };
