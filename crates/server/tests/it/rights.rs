@@ -107,12 +107,16 @@ fn the_live_page_gets_a_whole_frame_and_then_changes() {
     let page = client.get("/-/").expect(200).text();
     assert!(page.starts_with("<!doctype html>"), "{page:.200}");
     assert!(page.contains("Terrace: a &lt;store") && !page.contains("a <store>"), "{page:.400}");
+    // A body in a file of its own: cells of zones still tell levels, not lifetimes.
+    client.put("/bucket", b"").expect(200);
+    client.put("/bucket/large", &[7; 200 << 10]).expect(200);
     let frame = |path: &str| -> serde_json::Value {
         serde_json::from_str(&client.get(path).expect(200).text()).expect("JSON")
     };
     let whole = frame("/-/live.json");
     let number = whole["number"].as_u64().expect("a number");
     assert!(whole["after"].is_null() && number > 0, "{whole}");
+    assert_eq!(whole["shape"]["has_names"], false, "{whole}");
     let later = frame(&format!("/-/live.json?after={number}"));
     assert_eq!(later["after"], number, "{later}");
     // A frame that was never sent: the page begins anew.

@@ -57,7 +57,7 @@ pub struct ZoneMap {
     pub plain: Vec<RunMap>,
     /// All devices.
     pub devices: Vec<DeviceUsage>,
-    /// Whether there are files with names: then levels are lifetimes.
+    /// Whether there are files with names and no store of keys: then levels are lifetimes.
     pub has_names: bool,
 }
 
@@ -134,6 +134,7 @@ impl ZoneMap {
     /// The map of a mounted file system.
     pub fn of(fs: &Fs) -> Result<Self, StoreError> {
         let devices = fs.devices();
+        let has_keys = matches!(terrace_lsm::remembered_system(fs), Ok(Some(_)));
         let plain = devices.iter().filter(|device| !device.layout.is_zoned());
         let plain = plain.map(|it| RunMap {
             device: it.device,
@@ -143,7 +144,7 @@ impl ZoneMap {
         Ok(Self {
             zones: fs.zones()?,
             plain: plain.collect(),
-            has_names: fs.list().iter().any(|file| !file.names.is_empty()),
+            has_names: !has_keys && fs.list().iter().any(|file| !file.names.is_empty()),
             devices,
         })
     }
