@@ -25,7 +25,8 @@ pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
         return;
     }
     steps.run("test: clients of the server", || {
-        let words = ["build", "--quiet", "--package", "terrace-cli", "--package", "terrace-server"];
+        // A package by itself would be built again with other features.
+        let words = ["build", "--quiet", "--workspace", "--bins"];
         step::command(&mut workspace.cargo(words))?;
         let mut script = Command::new("bash");
         script.arg(workspace.root().join("crates/server/tests/clients/run.sh"));
