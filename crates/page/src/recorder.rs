@@ -2,8 +2,8 @@
 //!
 //! 1. The caller adds a picture at each interval. The recorder keeps the change from the one
 //!    before.
-//! 2. Once there are as many changes as allowed, each two become one, and the interval is twice as
-//!    long from then on.
+//! 2. Once there are as many changes as allowed, each two after the first become one, and the
+//!    interval is twice as long from then on.
 //!
 //! So a recording of a run of unknown length has between half of the allowed number of frames and
 //! all of them, at even times. The last picture is always in it.
@@ -43,10 +43,11 @@ pub struct Recording {
 }
 
 impl Recorder {
-    /// A recorder of at most this number of frames, two or more, that begins with this interval.
+    /// A recorder of at most this number of frames, three or more, that begins with this interval.
     #[must_use]
     pub fn new(frames_max: usize, interval: Duration) -> Self {
-        let frames_max = frames_max.max(2);
+        // The first frame stays alone, and the others are in pairs.
+        let frames_max = (frames_max.max(3) - 1) / 2 * 2 + 1;
         Self { frames_max, interval, last: Picture::default(), changes: Vec::new() }
     }
 
@@ -58,11 +59,11 @@ impl Recorder {
 
     /// Adds a picture.
     pub fn add(&mut self, picture: Picture) {
+        self.changes.push(Change::between(&self.last, &picture));
+        self.last = picture;
         if self.changes.len() == self.frames_max {
             self.halve();
         }
-        self.changes.push(Change::between(&self.last, &picture));
-        self.last = picture;
     }
 
     fn halve(&mut self) {

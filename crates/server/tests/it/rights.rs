@@ -110,18 +110,19 @@ fn the_live_page_gets_a_whole_frame_and_then_changes() {
     // A body in a file of its own: cells of zones still tell levels, not lifetimes.
     client.put("/bucket", b"").expect(200);
     client.put("/bucket/large", &[7; 200 << 10]).expect(200);
-    let frame = |path: &str| -> serde_json::Value {
-        serde_json::from_str(&client.get(path).expect(200).text()).expect("JSON")
+    let frame = |after: &[(&str, &str)]| -> serde_json::Value {
+        let answer = client.ask("GET", "/-/live.json", after).expect(200);
+        serde_json::from_str(&answer.text()).expect("JSON")
     };
-    let whole = frame("/-/live.json");
+    let whole = frame(&[]);
     let number = whole["number"].as_u64().expect("a number");
     assert!(whole["after"].is_null() && number > 0, "{whole}");
     assert_eq!(whole["shape"]["has_names"], false, "{whole}");
-    let later = frame(&format!("/-/live.json?after={number}"));
+    let later = frame(&[("after", &number.to_string())]);
     assert_eq!(later["after"], number, "{later}");
     // A frame that was never sent: the page begins anew.
-    assert!(frame("/-/live.json?after=9999")["after"].is_null());
-    assert!(frame("/-/live.json?after=x")["after"].is_null());
+    assert!(frame(&[("after", "9999")])["after"].is_null());
+    assert!(frame(&[("after", "x")])["after"].is_null());
     client.get("/-/live.js").expect(404);
     assert_eq!(rig.stop(), 0);
 }

@@ -57,7 +57,7 @@ pub(crate) struct Replay {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The most frames of a system
-    #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u32).range(3..=10_000))]
     frames: u32,
     /// The page
     #[arg(long, value_name = "FILE", default_value = "replay.html")]
