@@ -12,12 +12,13 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
-use terrace::{ParseSystemError, System};
+use terrace::System;
 use terrace_env::ByteCount;
 use terrace_lab::advice::{Candidate, Limits, Model, Preference, Question, choose};
 use terrace_lab::series::{self, Results, carry_out_all};
 
 use super::lab::{Bars, limits};
+use super::under::known_system;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::scratch::Scratch;
@@ -118,10 +119,6 @@ struct Row {
 struct Failed {
     system: String,
     cause: String,
-}
-
-fn known_system(text: &str) -> Result<String, ParseSystemError> {
-    System::asked(text).map(|_| text.to_owned())
 }
 
 /// A count as digits, with `_` between them, or as `1e9`.

@@ -1,9 +1,10 @@
 //! The option `--system NAME`, or `--system NAME:PARAMETER=VALUE,...`: the system (where tables go,
 //! which are merged, and how space comes back) under which a command opens a store. The option
 //! `--compaction-rate BYTES`: how fast its compactions may be. The option `--create-store`: whether
-//! a command makes a store where files without a store lie.
+//! a command makes a store where files without a store lie. Other commands take the text of a
+//! system by [`known_system`].
 
-use terrace::{ByteCount, System};
+use terrace::{ByteCount, ParseSystemError, System};
 
 /// A system, as one types it.
 #[derive(Default, clap::Args)]
@@ -26,4 +27,9 @@ pub(crate) struct Consent {
     /// none. Without this word such a drive is refused
     #[arg(long)]
     pub(crate) create_store: bool,
+}
+
+/// A system that is known, as its text: experiments name systems as they were typed.
+pub(crate) fn known_system(text: &str) -> Result<String, ParseSystemError> {
+    System::asked(text).map(|_| text.to_owned())
 }

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use terrace::{ParseSystemError, System};
 use terrace_env::ByteCount;
 use terrace_env::sync::Mutex;
 use terrace_lab::experiment::Experiment;
@@ -23,6 +22,7 @@ use terrace_zone::timing::{Scale, ScaleMode};
 
 use super::bars::Bars;
 use super::replay_captions::caption;
+use crate::commands::under::known_system;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
@@ -62,10 +62,6 @@ pub(crate) struct Replay {
     /// The page
     #[arg(long, value_name = "FILE", default_value = "replay.html")]
     output: PathBuf,
-}
-
-fn known_system(text: &str) -> Result<String, ParseSystemError> {
-    System::asked(text).map(|_| text.to_owned())
 }
 
 /// Makes a recording of a run.

@@ -12,7 +12,6 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use terrace::{ParseSystemError, System};
 use terrace_lab::experiment::Experiment;
 use terrace_lab::run::{Outcome, RunPlan};
 use terrace_lab::series::{self, Results, carry_out_all};
@@ -22,6 +21,7 @@ use super::bars::Bars;
 use super::findings::{Findings, Flop};
 use super::limits::limits;
 use super::{page, spreadsheet};
+use crate::commands::under::known_system;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
@@ -69,11 +69,6 @@ pub(crate) struct Run {
     /// Also write the tables to this file, as a page in Markdown
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-}
-
-/// A system, as it was written: claims are about systems by their text.
-fn known_system(text: &str) -> Result<String, ParseSystemError> {
-    System::asked(text).map(|_| text.to_owned())
 }
 
 /// The `n` of `1/n`.
