@@ -1,9 +1,9 @@
 //! `cargo xtask test`: the tests of the workspace, canaries included, the tests on block devices,
 //! those of the plug-ins for RocksDB and LevelDB, of the package for Python, of the server with
 //! clients from elsewhere and of the live page in a browser, those in the guest and the examples of
-//! the package `terrace`. It first installs packages of the operating system that are missing. Where `losetup` finds no loop device
-//! for the user, the tests on block devices are left out, and a line says so. [`demo`] runs the
-//! demonstration and checks its result.
+//! the package `terrace`. It first installs packages of the operating system that are missing.
+//! Where `losetup` finds no loop device for the user, the tests on block devices are left out, and
+//! a line says so. [`demo`] runs the demonstration and checks its result.
 
 use std::process::Command;
 
