@@ -23,6 +23,8 @@
 //!    meet fewer runs, and no byte is written more often. But small runs in the deepest tier make
 //!    slices due early, so it gets none at rest once it has half of `tier_most`.
 //! 8. Data that meets nothing older goes straight to the last level ([`straight`]).
+//! 9. The pointer jumps to a part of the keys that has got much more new data than the next one
+//!    ([`heat`]).
 //!
 //! Why: a deepest tier that goes down as a whole is all due at once, takes the time and the space
 //! of a merge of the whole store, and holds nothing right after that. Slices keep it as large as it
@@ -58,6 +60,7 @@
 //! tiers.
 
 mod debts;
+mod heat;
 mod slice;
 mod straight;
 mod tier_step;
@@ -151,7 +154,11 @@ impl Sliced {
     fn down(&self, tree: &TreeView, state: &Pointers, level: usize) -> Option<Choice> {
         if level == self.deepest(tree) {
             let top = debts::top_of_slice(tree, level, self.options.slice);
-            return self.slice(tree, state, top, state.of(level), Sweep::GoesOn);
+            let pointer = state.of(level);
+            let zone = self.options.zone_capacity.max(self.options.slice);
+            let jump = heat::jump(tree, level, pointer, zone);
+            let from = jump.as_deref().unwrap_or(pointer);
+            return self.slice(tree, state, top, from, Sweep::GoesOn);
         }
         if let Some(plan) = straight::moves(tree, level, self.tiers.last(tree)) {
             return Some(Choice { plan, state: state.encode() });

@@ -77,6 +77,13 @@ fn all(experiment: &Experiment) -> Check {
         if let Some(process) = &variant.arrivals {
             reads::<Process>(&format!("variant[{index}].arrivals"), process)?;
         }
+        if let Some(workload) = &variant.workload {
+            let field = format!("variant[{index}].workload");
+            one_of(&field, workload, &PhaseDescription::workloads())?;
+        }
+        if let Some(chooser) = &variant.chooser {
+            reads::<Chooser>(&format!("variant[{index}].chooser"), chooser)?;
+        }
         store(&format!("variant[{index}].store"), &variant.store)?;
         let Some(systems) = &variant.systems else { continue };
         some(&format!("variant[{index}].systems"), "a system", systems.len())?;

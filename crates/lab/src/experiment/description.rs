@@ -229,8 +229,9 @@ impl PhaseDescription {
         Preset::ALL.map(Preset::name).into()
     }
 
-    /// The phase under a variant: if it is measured, the variant's clients count, and its arrivals
-    /// unless operations come back to back. `arrivals` is then a process, or `None`.
+    /// The phase under a variant: if it is measured, the variant's workload, chooser and clients
+    /// count, and its arrivals unless operations come back to back. `arrivals` is then a process,
+    /// or `None`.
     #[must_use]
     pub fn under(&self, variant: Option<&Variant>) -> Self {
         let variant = variant.filter(|_| self.measured);
@@ -241,7 +242,17 @@ impl PhaseDescription {
             let varied = variant.and_then(|variant| variant.arrivals.clone());
             varied.or_else(|| self.arrivals.clone())
         };
-        Self { arrivals, clients, ..self.clone() }
+        let workload = variant.and_then(|variant| variant.workload.clone());
+        let chooser = variant.and_then(|variant| variant.chooser.clone());
+        Self {
+            // The phase keeps its name, so that claims and plots find it under every variant.
+            name: Some(self.name().to_owned()),
+            workload: workload.unwrap_or_else(|| self.workload.clone()),
+            chooser: chooser.or_else(|| self.chooser.clone()),
+            arrivals,
+            clients,
+            ..self.clone()
+        }
     }
 
     /// Whether each operation begins as soon as a client is free, under every variant.
@@ -318,6 +329,10 @@ pub struct Variant {
     pub store: StoreDescription,
     /// Factor on the numbers of operations and of records that the phases give.
     pub operations_factor: Option<f64>,
+    /// Workload of measured phases, instead of the phase's own.
+    pub workload: Option<String>,
+    /// How measured phases choose a record, instead of the phase's own way.
+    pub chooser: Option<String>,
     /// Arrivals of measured phases, instead of the phase's own.
     pub arrivals: Option<String>,
     /// Number of clients of measured phases, instead of the phase's own.

@@ -12,7 +12,7 @@ use terrace_env::text::{SETTINGS_MAX, read_input};
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 91] = [
+const FILES: [(&str, &str); 93] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
@@ -84,6 +84,8 @@ const FILES: [(&str, &str); 91] = [
     ("lifetime/threshold", include_str!("../../experiments/lifetime/threshold.toml")),
     ("lifetime/fill", include_str!("../../experiments/lifetime/fill.toml")),
     ("lifetime/memtables", include_str!("../../experiments/lifetime/memtables.toml")),
+    ("sliced/frontier-large", include_str!("../../experiments/sliced/frontier-large.toml")),
+    ("sliced/loads", include_str!("../../experiments/sliced/loads.toml")),
     ("sliced/fill", include_str!("../../experiments/sliced/fill.toml")),
     ("sliced/frontier", include_str!("../../experiments/sliced/frontier.toml")),
     ("sliced/memory", include_str!("../../experiments/sliced/memory.toml")),

@@ -78,7 +78,8 @@ fn log(store: &StorePlan, phases: &[PhasePlan]) -> Result<u64, PlanError> {
             continue;
         }
         alone |= preset.reads();
-        let value_least = if preset == Preset::DeleteRandom { 0 } else { values.min() };
+        let deletes = [Preset::DeleteRandom, Preset::OverwriteDelete, Preset::Queue];
+        let value_least = if deletes.contains(&preset) { 0 } else { values.min() };
         let entry = |value: u32| ENTRY_LEAST + phase.key_size as u64 + u64::from(value);
         least = least.min(entry(value_least));
         most = most.max(entry(values.max()));

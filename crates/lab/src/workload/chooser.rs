@@ -34,6 +34,8 @@ pub enum Chooser {
     Uniform,
     /// By Zipf's distribution, the popular ones scattered: YCSB's `zipfian`.
     Zipfian(ScrambledZipfian),
+    /// By Zipf's distribution, the oldest the most popular: popular records are neighbours.
+    Clustered(Zipfian),
     /// By Zipf's distribution, the newest the most popular.
     Latest(Zipfian),
     /// Most operations on few records; uniform among these, and among the others.
@@ -43,12 +45,26 @@ pub enum Chooser {
         /// The share of the operations on them.
         operations: f64,
     },
+    /// Nine of ten operations on a tenth of the records; uniform among these, and among the others.
+    NinetyTen {
+        /// Whether the tenth is scattered over all records, and not the oldest of them.
+        scattered: bool,
+    },
 }
 
 impl Chooser {
     /// The names there are.
-    pub const NAMES: [&str; 6] =
-        ["sequential", "shuffled", "uniform", "zipfian", "latest", "hotspot"];
+    pub const NAMES: [&str; 9] = [
+        "sequential",
+        "shuffled",
+        "uniform",
+        "zipfian",
+        "zipfian-clustered",
+        "latest",
+        "hotspot",
+        "ninety-ten",
+        "ninety-ten-scattered",
+    ];
 
     /// YCSB's hot spot: four of five operations on a fifth of the records.
     #[must_use]
@@ -64,8 +80,11 @@ impl Chooser {
             Self::Shuffled { .. } => "shuffled",
             Self::Uniform => "uniform",
             Self::Zipfian(_) => "zipfian",
+            Self::Clustered(_) => "zipfian-clustered",
             Self::Latest(_) => "latest",
             Self::Hotspot { .. } => "hotspot",
+            Self::NinetyTen { scattered: false } => "ninety-ten",
+            Self::NinetyTen { scattered: true } => "ninety-ten-scattered",
         }
     }
 
@@ -88,20 +107,34 @@ impl Chooser {
             }
             Self::Uniform => random.random_range(0..records),
             Self::Zipfian(zipfian) => zipfian.draw(records, random),
+            Self::Clustered(zipfian) => {
+                zipfian.grow(records);
+                zipfian.draw(random).min(records - 1)
+            }
             Self::Latest(zipfian) => {
                 zipfian.grow(records);
                 // Drawn over the records at the last growth: never less than there is.
                 records - 1 - zipfian.draw(random).min(records - 1)
             }
             Self::Hotspot { records: share, operations } => {
-                let hot = ((records as f64 * *share) as u64).clamp(1, records);
-                if hot == records || random.random_bool(*operations) {
-                    random.random_range(0..hot)
-                } else {
-                    random.random_range(hot..records)
-                }
+                hot_or_cold(records, *share, *operations, random)
+            }
+            Self::NinetyTen { scattered } => {
+                let chosen = hot_or_cold(records, 0.1, 0.9, random);
+                // One order for every sequence of operations, so that the same records stay hot.
+                if *scattered { Order::seeded(0, records).at(chosen) } else { chosen }
             }
         }
+    }
+}
+
+/// A share of the operations goes to a share of the records, which are the oldest.
+fn hot_or_cold(records: u64, share: f64, operations: f64, random: &mut Random) -> u64 {
+    let hot = ((records as f64 * share) as u64).clamp(1, records);
+    if hot == records || random.random_bool(operations) {
+        random.random_range(0..hot)
+    } else {
+        random.random_range(hot..records)
     }
 }
 
@@ -128,8 +161,11 @@ impl FromStr for Chooser {
             "shuffled" => Ok(Self::Shuffled { next: 0, seed: 1 }),
             "uniform" => Ok(Self::Uniform),
             "zipfian" => Ok(Self::Zipfian(ScrambledZipfian::new())),
+            "zipfian-clustered" => Ok(Self::Clustered(Zipfian::new(1, Zipfian::THETA))),
             "latest" => Ok(Self::Latest(Zipfian::new(1, Zipfian::THETA))),
             "hotspot" => Ok(Self::hotspot()),
+            "ninety-ten" => Ok(Self::NinetyTen { scattered: false }),
+            "ninety-ten-scattered" => Ok(Self::NinetyTen { scattered: true }),
             _ => Err(UnknownChooser { name: name.to_owned() }),
         }
     }
@@ -150,7 +186,7 @@ mod tests {
             }
         }
         let error = "zipf".parse::<Chooser>().unwrap_err().to_string();
-        assert!(error.contains("hotspot, found `zipf`"), "{error}");
+        assert!(error.contains("ninety-ten-scattered, found `zipf`"), "{error}");
     }
 
     #[test]
@@ -164,6 +200,23 @@ mod tests {
         assert!(share("latest", 990..1_000) > 0.35);
         assert!((0.78..0.82).contains(&share("hotspot", 0..200)));
         assert!((0.18..0.22).contains(&share("uniform", 0..200)));
+        assert!((0.88..0.92).contains(&share("ninety-ten", 0..100)));
+        assert!((0.05..0.25).contains(&share("ninety-ten-scattered", 0..100)));
+        assert!(share("zipfian-clustered", 0..10) > 0.35);
+    }
+
+    #[test]
+    fn a_scattered_tenth_is_as_hot_as_the_oldest_and_stays_the_same() {
+        let often = |seed| {
+            let mut chooser: Chooser = "ninety-ten-scattered".parse().unwrap();
+            let (mut counts, random) = (vec![0_u32; 1_000], &mut Random::seeded(seed));
+            (0..20_000).for_each(|_| counts[chooser.choose(1_000, random) as usize] += 1);
+            let hot = (0..1_000).filter(|record| counts[*record] > 60);
+            hot.collect::<Vec<usize>>()
+        };
+        assert_eq!(often(1).len(), 100);
+        assert_eq!(often(1), often(2));
+        assert!(often(1).iter().any(|record| *record > 900));
     }
 
     #[test]

@@ -44,6 +44,13 @@ pub enum Preset {
     ReadRandomWriteRandom,
     /// Deletes random records.
     DeleteRandom,
+    /// Seven of ten times writes a random record, else deletes one.
+    OverwriteDelete,
+    /// Inserts a record after all others, or deletes the oldest that is there: a queue, which stays
+    /// about as long as it is.
+    Queue,
+    /// Nine of ten times inserts a record after all others, else writes a random one.
+    FillSeqOverwrite,
     /// Seven of ten times scans from a random record on, through 1 to 100; else inserts a record or
     /// updates a random one (the mixes of Pitchumani's thesis, table 5.1).
     ScanInsertUpdate,
@@ -53,7 +60,7 @@ pub enum Preset {
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 21] = [
         Self::FillSeq,
         Self::FillRandom,
         Self::FillUniqueRandom,
@@ -64,6 +71,9 @@ impl Preset {
         Self::UpdateRandom,
         Self::ReadRandomWriteRandom,
         Self::DeleteRandom,
+        Self::OverwriteDelete,
+        Self::Queue,
+        Self::FillSeqOverwrite,
         Self::ScanInsertUpdate,
         Self::Ycsb(Ycsb::Load),
         Self::Ycsb(Ycsb::A),
@@ -88,6 +98,9 @@ impl Preset {
             Self::UpdateRandom => "updaterandom",
             Self::ReadRandomWriteRandom => "readrandomwriterandom",
             Self::DeleteRandom => "deleterandom",
+            Self::OverwriteDelete => "overwritedelete",
+            Self::Queue => "queue",
+            Self::FillSeqOverwrite => "fillseqoverwrite",
             Self::ScanInsertUpdate => "scaninsertupdate",
             Self::Ycsb(ycsb) => ycsb.name(),
         }
@@ -110,7 +123,14 @@ impl Preset {
     /// Whether any of its operations reads.
     #[must_use]
     pub fn reads(self) -> bool {
-        !self.begins_empty() && self != Self::Overwrite && self != Self::DeleteRandom
+        let writes_only = [
+            Self::Overwrite,
+            Self::DeleteRandom,
+            Self::OverwriteDelete,
+            Self::Queue,
+            Self::FillSeqOverwrite,
+        ];
+        !self.begins_empty() && !writes_only.contains(&self)
     }
 
     /// Whether any of its operations is a scan.
@@ -169,6 +189,16 @@ impl Preset {
                 (Proportions { read: 0.9, update: 0.1, ..none }, uniform, records)
             }
             Self::DeleteRandom => (Proportions { delete: 1.0, ..none }, uniform, records),
+            Self::OverwriteDelete => {
+                (Proportions { update: 0.7, delete: 0.3, ..none }, uniform, records)
+            }
+            Self::Queue => {
+                let oldest = Chooser::Sequential { next: 0, step: 1 };
+                (Proportions { insert: 0.5, delete: 0.5, ..none }, oldest, records)
+            }
+            Self::FillSeqOverwrite => {
+                (Proportions { insert: 0.9, update: 0.1, ..none }, uniform, records)
+            }
             Self::ScanInsertUpdate => {
                 let mix = Proportions { scan: 0.7, insert: 0.15, update: 0.15, ..none };
                 return Workload::new(mix, uniform, values, records, seed);
@@ -265,6 +295,8 @@ mod tests {
             drawn.into_iter().collect::<Vec<_>>()
         };
         assert_eq!(kinds(Preset::DeleteRandom), [Kind::Delete]);
+        assert_eq!(kinds(Preset::OverwriteDelete), [Kind::Update, Kind::Delete]);
+        assert_eq!(kinds(Preset::FillSeqOverwrite), [Kind::Update, Kind::Insert]);
         assert_eq!(kinds(Preset::UpdateRandom), [Kind::ReadModifyWrite]);
         assert_eq!(kinds(Preset::ReadRandomWriteRandom), [Kind::Read, Kind::Update]);
         let mut seeks = Preset::SeekRandom.workload(Sizes::Constant(100), 1_000, 7);
@@ -277,5 +309,23 @@ mod tests {
         let mut reads = reads.with_scan_length(600);
         let read: Vec<Operation> = (0..3).map(|_| reads.next_operation()).collect();
         assert_eq!(read, [0, 600, 0].map(|record| Operation::Scan(record, 600)), "from its start");
+    }
+    #[test]
+    fn a_queue_grows_at_its_end_and_is_deleted_at_its_front() {
+        let mut queue = Preset::Queue.workload(Sizes::Constant(100), 1_000, 7);
+        let drawn: Vec<Operation> = (0..1_000).map(|_| queue.next_operation()).collect();
+        let deleted = drawn.iter().filter_map(|one| match one {
+            Operation::Delete(record) => Some(*record),
+            _ => None,
+        });
+        let inserted = drawn.iter().filter_map(|one| match one {
+            Operation::Insert(record, _) => Some(*record),
+            _ => None,
+        });
+        let (deleted, inserted): (Vec<u64>, Vec<u64>) = (deleted.collect(), inserted.collect());
+        assert_eq!(deleted.len() + inserted.len(), 1_000);
+        assert!((450..550).contains(&deleted.len()));
+        assert!(deleted.into_iter().eq(0..1_000 - inserted.len() as u64));
+        assert!(inserted.iter().copied().eq(1_000..1_000 + inserted.len() as u64));
     }
 }

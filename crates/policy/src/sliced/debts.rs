@@ -9,7 +9,8 @@
 //! - *Runs* of the deepest tier: its runs / `tier_most`.
 //! - *Bytes*: those of all levels above the last, over `share` percent of the last level, or over
 //!   the runs of two tiers in a small store. A slice is a small step, so this is held closely: a
-//!   tenth over the limit counts like twice the runs of a tier.
+//!   tenth over the limit counts like twice the runs of a tier. A tombstone counts as an entry of
+//!   the last level, which it hides: both are garbage of the same size, one above and one below.
 //! - *Zones*: where zones are few, slices go on although the bytes are below their limit. The fewer
 //!   free zones, the greater the debt: it is 1 at [`Band::low`], and [`STOP`] where the next
 //!   memtable might have to wait. A sweep that has little to merge is not due for zones
@@ -22,7 +23,7 @@ use terrace_env::ByteCount;
 use super::SlicedOptions;
 use crate::compaction::Pressure;
 use crate::reclaim::Supply;
-use crate::tree::TreeView;
+use crate::tree::{SegmentView, TreeView};
 
 /// Debt from which on writers are slowed.
 const SLOW: f64 = 2.0;
@@ -75,7 +76,8 @@ impl Debts {
         let tier_runs = options.tiers.runs as f64;
         let tiers = (0..deepest).map(|level| runs_of(level) / tier_runs).collect();
         let last = size(tree, deepest + 1);
-        let upper: f64 = (0..=deepest).map(|level| size(tree, level)).sum();
+        let hidden = hidden_by_tombstone(tree, deepest + 1);
+        let upper: f64 = (0..=deepest).map(|level| weight(tree, level, hidden)).sum();
         let first_tier = options.memtable_size.0 as f64 * 2.0 * tier_runs;
         let table = options.tiers.table_size.0 as f64;
         let limit = (last * options.share as f64 / 100.0).max(first_tier).max(table);
@@ -138,19 +140,37 @@ fn size(tree: &TreeView, level: usize) -> f64 {
     tree.runs(level).iter().map(|run| run.size().0).sum::<u64>() as f64
 }
 
+/// Bytes of the last level that a tombstone hides: those of an entry, on average.
+pub(super) fn hidden_by_tombstone(tree: &TreeView, last: usize) -> f64 {
+    let entries: u64 = segments(tree, last).map(|segment| segment.entries).sum();
+    size(tree, last) / entries.max(1) as f64
+}
+
+/// The bytes of a level, and those that its tombstones hide.
+fn weight(tree: &TreeView, level: usize, hidden: f64) -> f64 {
+    let tombstones: u64 = segments(tree, level).map(|segment| segment.tombstones).sum();
+    size(tree, level) + tombstones as f64 * hidden
+}
+
+fn segments(tree: &TreeView, level: usize) -> impl Iterator<Item = &SegmentView> {
+    tree.runs(level).iter().flat_map(|run| run.segments.iter())
+}
+
 /// The uppermost level that a slice takes its part of.
 pub(super) fn top_of_slice(tree: &TreeView, deepest: usize, slice: ByteCount) -> usize {
-    let upper: f64 = (0..=deepest).map(|level| size(tree, level)).sum();
+    let hidden = hidden_by_tombstone(tree, deepest + 1);
+    let weight = |level| weight(tree, level, hidden);
+    let upper: f64 = (0..=deepest).map(weight).sum();
     let slices = (upper + size(tree, deepest + 1)) / slice.0 as f64;
     let piece_least = slice.0 as f64 / PIECE_PART;
     let mut taken = 0.0;
     for level in (0..=deepest).rev() {
         let runs = tree.runs(level).len() as f64;
-        let is_large = runs > 0.0 && size(tree, level) / runs / slices.max(1.0) >= piece_least;
+        let is_large = runs > 0.0 && weight(level) / runs / slices.max(1.0) >= piece_least;
         if taken >= upper * TAKEN_LEAST && !is_large {
             return level + 1;
         }
-        taken += size(tree, level);
+        taken += weight(level);
     }
     0
 }

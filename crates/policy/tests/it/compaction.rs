@@ -73,7 +73,8 @@ pub(crate) fn options() -> LeveledOptions {
 
 /// The state that a line `pointers 1=m 2=x` stands for.
 pub(crate) fn state(input: &str) -> Vec<u8> {
-    let Some(line) = input.lines().find(|line| line.starts_with("pointers")) else {
+    let mut lines = input.lines().map(str::trim_start);
+    let Some(line) = lines.find(|line| line.starts_with("pointers")) else {
         return Vec::new();
     };
     let mut bytes = vec![1, 4];

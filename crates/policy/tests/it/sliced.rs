@@ -214,6 +214,76 @@ fn slices_go_on_early_and_writers_are_slowed_smoothly_where_zones_run_short() {
 }
 
 #[test]
+fn a_tombstone_counts_as_the_entry_that_it_hides() {
+    // Two runs of a hundredth, whose tombstones hide three tenths of the last level; a quarter is
+    // the limit.
+    let hides = "level=1 run=2 a-m:1/30\nlevel=1 run=1 a-m:1/30\nlevel=2 run=1 a-f:80 f-m:80";
+    assert!(sliced().pick(&tree(hides), &[], Urgency::Shape).is_some());
+    let hides_less = hides.replace("1/30", "1/15");
+    assert!(sliced().pick(&tree(&hides_less), &[], Urgency::Shape).is_none());
+}
+
+/// Overwrites, of which nine of ten go to a tenth of the keys; returns the bytes that merges wrote
+/// for one, and what the closed form says of even writes, for the tiers that were there.
+fn overwrite_a_tenth(first_hot: u32) -> (f64, f64) {
+    let system = System { tier_runs: 4, ..System::of(Row::Sliced) };
+    let mut store = Replay::new(&system, SHAPE);
+    for first in (0..KEYS).step_by(SHAPE.memtable as usize) {
+        store.flush(&mut (first..first + SHAPE.memtable as u32).collect());
+    }
+    let (mut memtable, mut random) = (BTreeSet::new(), Random::seeded(1));
+    let (mut before, mut samples) = ([0; 2], Vec::new());
+    let counts = |store: &Replay| {
+        ["merged", "flushed"].map(|what| store.counts.get(what).copied().unwrap_or(0))
+    };
+    for n in 0..120_000 {
+        let hot = first_hot..first_hot + KEYS / 10;
+        let keys = if random.random_bool(0.9) { hot } else { 0..KEYS };
+        memtable.insert(random.random_range(keys));
+        if (memtable.len() as u64) < SHAPE.memtable {
+            continue;
+        }
+        store.flush(&mut memtable);
+        if n < 40_000 {
+            before = counts(&store);
+        } else {
+            samples.push(above_last(&store.tree));
+        }
+    }
+    let [merged, flushed] = counts(&store);
+    let written = (merged - before[0]) as f64 / (flushed - before[1]) as f64;
+    let part = samples.iter().sum::<f64>() / samples.len() as f64;
+    let tiers = (store.tree.levels.len() - 1) as f64;
+    (written, tiers - 1.0 + 1.0 / (2.0 * part))
+}
+
+#[test]
+fn a_part_of_the_keys_that_gets_most_writes_is_swept_more_often() {
+    for first_hot in [0, KEYS / 2, KEYS / 10 * 9] {
+        let (written, even) = overwrite_a_tenth(first_hot);
+        println!("from {first_hot} on: {written:.2} written, {even:.2} if writes were even");
+        // Measured: 0.65 to 0.67. Where the hot keys lie does not matter.
+        assert!(written <= 0.75 * even, "from {first_hot} on: {written} of {even}");
+    }
+}
+
+#[test]
+fn the_sweep_jumps_to_a_part_only_if_it_has_several_times_as_much_new_data() {
+    let begins = |tier: &str| {
+        let text = format!("level=1 run=1 {tier}\nlevel=2 run=1 a-f:50 f-m:50 m-s:50 s-z:50");
+        let choice = sliced().pick(&tree(&text), &[], Urgency::Shape).expect("a slice is due");
+        let Plan::Merge(merge) = choice.plan else { panic!("a merge") };
+        merge.inputs.iter().map(|input| input.parts[0].span.start.clone()).min().expect("inputs")
+    };
+    // A stretch is a table here. The older ones come first.
+    assert_eq!(&begins("a-f:15 f-m:15 m-s:15 s-z:15")[..], b"a");
+    assert_eq!(&begins("a-f:10 s-z:50")[..], b"a");
+    assert_eq!(&begins("a-f:1 f-m:1 m-s:49 s-z:1")[..], b"m");
+    // It begins where the hot part does, and not at the hottest place of it.
+    assert_eq!(&begins("a-f:2 f-m:30 m-s:50 s-z:3")[..], b"f");
+}
+
+#[test]
 fn keys_in_order_are_merged_with_nothing() {
     let mut store = Replay::new(&System::of(Row::Sliced), SHAPE);
     for first in (0..KEYS).step_by(SHAPE.memtable as usize) {
