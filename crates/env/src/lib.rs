@@ -7,8 +7,8 @@
 //! and ids, I/O buffers and pages, copies of a value per thread, sequences that share chunks, hash
 //! tables, checksums, the byte codec, memory gauges, limits of options, claims of users, reading of
 //! text up to a limit, text with its invisible characters escaped, a test for regular files, locked
-//! files, and the causes of I/O and waits; for tests there are seeds, and rules that can be broken
-//! on purpose.
+//! files, and the causes of I/O and waits; for tests there are seeds, a switch that writes goldens
+//! anew, marks of branches that must be reached, and rules that can be broken on purpose.
 //!
 //! No lock of [`sync`] may be held over a wait, such as a sleep, a wait for a condition or for an
 //! actor's end, except for the lock that belongs to the condition. Debug builds panic at these.
@@ -25,9 +25,11 @@ pub mod codec;
 mod date;
 mod fast_map;
 mod gauge;
+mod goldens;
 mod limit;
 mod lock_holders;
 mod locked_file;
+pub mod marks;
 mod pages;
 mod per_thread;
 pub mod random;
@@ -49,6 +51,7 @@ pub use chunked::{Chunked, ChunkedSlice, Iter as ChunkedIter};
 pub use date::Date;
 pub use fast_map::{FastMap, FastSet};
 pub use gauge::{MemoryGauge, MemoryLease};
+pub use goldens::regenerates_goldens;
 pub use limit::{Limit, OutOfRange};
 pub use lock_holders::{LockHolder, command_of, lock_holders, lock_holders_in_words};
 pub use locked_file::LockedFile;

@@ -21,7 +21,7 @@ pub(crate) fn specimen(name: &str, written: &[u8]) -> Vec<u8> {
 /// The kept specimen, which must stay readable for ever. The bytes of a newer library may differ.
 pub(crate) fn readable_specimen(name: &str, written: &[u8]) -> Vec<u8> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("TERRACE_REGENERATE").is_some() {
+    if terrace_env::regenerates_goldens() {
         std::fs::write(&path, written).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     }
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))

@@ -1,5 +1,6 @@
 //! Check of Rust sources: findings are lints silenced by `allow` (`expect` is accepted), unfinished
-//! code (`todo!`, `unimplemented!`), and tests that are ignored without a reason.
+//! code (`todo!`, `unimplemented!`), tests that are ignored and that no chore runs, and reads of
+//! the variable that writes goldens, except for the one in [`GOLDENS`].
 //!
 //! The check reads the syntax tree, so a word in a comment or a string is no finding. In the
 //! arguments of macro calls it looks at the tokens, for unfinished code.
@@ -8,7 +9,7 @@ use std::path::Path;
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
-use syn::{Attribute, Macro, Meta};
+use syn::{Attribute, Expr, ExprLit, Lit, LitStr, Macro, Meta};
 
 use super::finding::Finding;
 
@@ -50,6 +51,18 @@ impl Visitor<'_> {
     }
 }
 
+/// The reasons of ignored tests, and what runs the tests.
+const IGNORED: [(&str, &str); 3] = [
+    ("needs root and a loop device", "`block_devices` of `suite.rs`"),
+    ("needs block devices, whose data are lost", "`guest/work`"),
+    ("needs a process without other threads, and gets it by the test of both", "a test"),
+];
+
+/// The files that may name [`REGENERATE`]: the first reads it for tests, and refuses it in CI.
+const GOLDENS: [&str; 3] =
+    ["crates/env/src/goldens.rs", "xtask/src/main.rs", "xtask/src/tidy/source.rs"];
+const REGENERATE: &str = "TERRACE_REGENERATE";
+
 const EXPECT: &str = "`#[expect(lint, reason = \"...\")]`, which says when it is no longer needed";
 const FINISHED: &str = "finished code, or a typed error";
 
@@ -71,12 +84,28 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
         if name.is_some_and(|name| name == "ignore") && matches!(attribute.meta, Meta::Path(_)) {
             self.report(span, "a reason: `#[ignore = \"...\"]`", "a test ignored without a word");
         }
+        if name.is_some_and(|name| name == "ignore")
+            && let Meta::NameValue(reason) = &attribute.meta
+            && let Expr::Lit(ExprLit { lit: Lit::Str(reason), .. }) = &reason.value
+            && IGNORED.iter().all(|(known, _)| *known != reason.value())
+        {
+            let expected =
+                "a reason of the list in `tidy/source.rs`, which says what runs the test";
+            self.report(span, expected, &format!("{:?}", reason.value()));
+        }
         if let (Some(name), Meta::List(list)) = (name, &attribute.meta)
             && name == "cfg_attr"
         {
             self.visit_tokens(list.tokens.clone(), true);
         }
         visit::visit_attribute(self, attribute);
+    }
+
+    fn visit_lit_str(&mut self, text: &'ast LitStr) {
+        if text.value() == REGENERATE && GOLDENS.iter().all(|file| !self.path.ends_with(file)) {
+            let expected = "a call of `terrace_env::regenerates_goldens`";
+            self.report(text.span(), expected, REGENERATE);
+        }
     }
 
     fn visit_macro(&mut self, call: &'ast Macro) {
@@ -115,9 +144,19 @@ mod tests {
     }
 
     #[test]
+    fn goldens_are_written_by_one_switch() {
+        let text = "fn f() -> bool {\n    std::env::var_os(\"TERRACE_REGENERATE\").is_some()\n}";
+        assert_eq!(lines(text), [2]);
+        let file = syn::parse_file(text).unwrap();
+        assert!(check(Path::new(GOLDENS[0]), &file).is_empty());
+    }
+
+    #[test]
     fn a_test_is_not_ignored_without_a_reason() {
         assert_eq!(lines("#[test]\n#[ignore]\nfn f() {}"), [2]);
-        assert!(lines("#[test]\n#[ignore = \"an hour\"]\nfn f() {}").is_empty());
+        assert_eq!(lines("#[test]\n#[ignore = \"an hour\"]\nfn f() {}"), [2]);
+        let runs = "#[test]\n#[ignore = \"needs root and a loop device\"]\nfn f() {}";
+        assert!(lines(runs).is_empty());
     }
 
     #[test]

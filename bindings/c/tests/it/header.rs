@@ -14,7 +14,7 @@ fn the_header_is_that_of_the_sources() {
     bindings.write(&mut made);
     let made = String::from_utf8(made).unwrap();
     let path = root.join("include/terrace.h");
-    if std::env::var_os("TERRACE_REGENERATE").is_some() {
+    if terrace_env::regenerates_goldens() {
         std::fs::write(&path, &made).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();

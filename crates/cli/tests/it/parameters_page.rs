@@ -79,7 +79,7 @@ fn page() -> String {
 fn the_page_of_parameters_is_what_the_rows_declare() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/parameters.md");
     let page = page();
-    if std::env::var_os("TERRACE_REGENERATE").is_some() {
+    if terrace_env::regenerates_goldens() {
         std::fs::write(path, &page).expect("the page");
     }
     let found = std::fs::read_to_string(path).expect("docs/parameters.md");

@@ -26,7 +26,7 @@ use crate::specimens;
 /// The bytes of a specimen; `fresh` is the output of today's code.
 pub(crate) fn golden(name: &str, fresh: &[u8]) -> Vec<u8> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("TERRACE_REGENERATE").is_some() {
+    if terrace_env::regenerates_goldens() {
         let dir = path.parent().expect("the specimens' directory");
         std::fs::create_dir_all(dir).expect("the specimens' directory");
         std::fs::write(&path, fresh).expect("a specimen");

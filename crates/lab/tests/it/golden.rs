@@ -10,7 +10,7 @@ pub(crate) fn file(path: &str) -> PathBuf {
 
 /// Whether files are to be written.
 pub(crate) fn regenerates() -> bool {
-    std::env::var_os("TERRACE_REGENERATE").is_some()
+    terrace_env::regenerates_goldens()
 }
 
 /// Compares with a golden, or writes it.

@@ -14,7 +14,7 @@ pub(crate) fn check(name: &str, decide: impl Fn(&str) -> String) {
     let actual: Vec<String> = cases(&text).map(|case| answer(case, &decide)).collect();
     assert!(!actual.is_empty(), "{}: no cases", path.display());
     let actual = actual.join("\n\n") + "\n";
-    if std::env::var_os("TERRACE_REGENERATE").is_some() {
+    if terrace_env::regenerates_goldens() {
         std::fs::write(&path, actual).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         return;
     }

@@ -241,15 +241,11 @@ fn fill_and_empty_on_threads(rows: impl IntoIterator<Item = Row>) {
     }
 }
 
+/// Without the sliced row: full, it refuses a delete in some runs on threads (docs/sliced.md, Nearly
+/// full).
 #[test]
 fn a_full_store_is_emptied_by_deletes_under_every_row_on_threads() {
     fill_and_empty_on_threads(Row::ALL.into_iter().filter(|row| *row != Row::Sliced));
-}
-
-#[test]
-#[ignore = "a full sliced store refuses a delete in some runs: docs/sliced.md, Nearly full"]
-fn a_full_sliced_store_is_emptied_by_deletes_on_threads() {
-    fill_and_empty_on_threads([Row::Sliced]);
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn held() -> Contents {
 #[test]
 fn stores_of_release_0_1_open_and_are_written_on() {
     for kept in KEPT {
-        if std::env::var_os("TERRACE_REGENERATE").is_some() && !kept.path().exists() {
+        if terrace_env::regenerates_goldens() && !kept.path().exists() {
             kept.make();
         }
         let folder = tempfile::tempdir().unwrap();

@@ -334,7 +334,7 @@ fn an_image_is_written_as_version_3_says() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("image");
     golden_image(&path);
-    if std::env::var_os("TERRACE_REGENERATE").is_some() {
+    if terrace_env::regenerates_goldens() {
         fs::copy(&path, golden(3)).unwrap();
     }
     let same = fs::read(golden(3)).unwrap() == fs::read(&path).unwrap();

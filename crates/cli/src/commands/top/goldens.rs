@@ -177,7 +177,7 @@ fn live() -> View {
 
 fn golden(name: &str, picture: &str) {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/top").join(name);
-    if std::env::var_os("TERRACE_REGENERATE").is_some() {
+    if terrace_env::regenerates_goldens() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, picture).unwrap();
     }
