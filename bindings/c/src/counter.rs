@@ -23,6 +23,7 @@ pub extern "C" fn terrace_add(
     durability: u32,
 ) -> TerraceCode {
     guard(|| {
+        given(space, "space")?.check_counters()?;
         let space = space_of(space, durability)?;
         Ok(space.merge(key.bytes("key")?, &Counter::bytes(amount))?)
     })
@@ -39,6 +40,7 @@ pub extern "C" fn terrace_batch_add(
     guard(|| {
         let key = key.bytes("key")?;
         let (batch, space) = (given(batch, "batch")?, given(space, "space")?);
+        space.check_counters()?;
         batch.0.key_space(&space.0).merge(key, &Counter::bytes(amount));
         Ok(())
     })
@@ -55,6 +57,7 @@ pub extern "C" fn terrace_transaction_add(
 ) -> TerraceCode {
     guard(|| {
         let (transaction, space) = (given(transaction, "transaction")?, given(space, "space")?);
+        space.check_counters()?;
         let key = key.bytes("key")?;
         transaction.0.key_space(&space.0)?.merge(key, &Counter::bytes(amount))?;
         Ok(())

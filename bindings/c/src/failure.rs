@@ -8,6 +8,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::fmt;
+use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use terrace::{Error, StoreError};
@@ -60,7 +61,14 @@ impl From<StoreError> for Failure {
 
 impl From<terrace::DeviceError> for Failure {
     fn from(error: terrace::DeviceError) -> Self {
-        Error::from(error).into()
+        match &error {
+            terrace::DeviceError::Host { source, .. }
+                if source.kind() == ErrorKind::AlreadyExists =>
+            {
+                Self::new(TerraceCode::Exists, error)
+            }
+            _ => Error::from(error).into(),
+        }
     }
 }
 

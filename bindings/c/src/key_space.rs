@@ -11,11 +11,33 @@ use crate::store::{TerraceStore, durability};
 use crate::value::{clear, hand_over};
 
 /// A key space. It belongs to one opening of one store.
-pub struct TerraceKeySpace(pub(crate) KeySpace);
+pub struct TerraceKeySpace(pub(crate) KeySpace, HasCounters);
+
+/// Whether a store was opened with `counters`.
+#[derive(Clone, Copy)]
+pub(crate) struct HasCounters(pub(crate) bool);
+
+impl TerraceKeySpace {
+    pub(crate) fn new(space: KeySpace, has_counters: HasCounters) -> Self {
+        Self(space, has_counters)
+    }
+
+    pub(crate) fn has_counters(&self) -> HasCounters {
+        self.1
+    }
+
+    /// Refuses additions to a store without counters: to another merge operator, an amount is an
+    /// operand like any other.
+    pub(crate) fn check_counters(&self) -> Result<(), Failure> {
+        let HasCounters(has_counters) = self.1;
+        let message = "counters: expected in the options of the opening, found none";
+        has_counters.then_some(()).ok_or_else(|| Failure::new(TerraceCode::Option, message))
+    }
+}
 
 /// The key space of a call, with the durability of the call.
 pub(crate) fn space_of(space: Option<&TerraceKeySpace>, number: u32) -> Result<KeySpace, Failure> {
-    let TerraceKeySpace(space) = given(space, "space")?;
+    let TerraceKeySpace(space, _) = given(space, "space")?;
     Ok(match durability(number)? {
         Some(durability) => space.with_durability(durability),
         None => space.clone(),
@@ -33,9 +55,10 @@ pub extern "C" fn terrace_key_space_open(
 ) -> TerraceCode {
     guard(|| {
         let out = clear(space, "space")?;
-        let (db, name) = (&given(store, "store")?.db, name.text("name")?);
+        let (store, name) = (given(store, "store")?, name.text("name")?);
+        let db = &store.db;
         let space = if create != 0 { db.create_key_space(name)? } else { db.key_space(name)? };
-        hand_over(out, TerraceKeySpace(space));
+        hand_over(out, TerraceKeySpace::new(space, store.default.has_counters()));
         Ok(())
     })
 }

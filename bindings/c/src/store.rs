@@ -15,7 +15,7 @@ use crate::batch::TerraceBatch;
 use crate::compaction_filters::TerraceCompactionFilters;
 use crate::failure::{Failure, given, guard};
 use crate::image;
-use crate::key_space::{TerraceKeySpace, space_of};
+use crate::key_space::{HasCounters, TerraceKeySpace, space_of};
 use crate::merge_operator::TerraceMergeOperator;
 use crate::slice::TerraceSlice;
 use crate::value::{TerraceValue, clear, hand_over};
@@ -23,7 +23,7 @@ use crate::value::{TerraceValue, clear, hand_over};
 /// A key-value store that is open.
 pub struct TerraceStore {
     pub(crate) db: Db,
-    default: TerraceKeySpace,
+    pub(crate) default: TerraceKeySpace,
 }
 
 /// The event that a write survives once it has returned.
@@ -193,7 +193,8 @@ pub extern "C" fn terrace_store_open(
             let options = fitted(fs.device_capacity())?;
             Db::open_fs(fs, options)?
         };
-        let default = TerraceKeySpace(db.key_space("default")?);
+        let has_counters = HasCounters(given.counters != 0);
+        let default = TerraceKeySpace::new(db.key_space("default")?, has_counters);
         hand_over(out, TerraceStore { db, default });
         Ok(())
     })

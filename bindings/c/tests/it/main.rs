@@ -1,5 +1,6 @@
-//! The C API from outside: the header is that of the sources, and C programs that follow the guide
-//! work.
+//! The C API from outside: the header is that of the sources, C programs that follow the guide
+//! work, and every function keeps its promises at its borders.
 
+mod borders;
 mod example;
 mod header;
