@@ -11,7 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use terrace_lsm::canary::{Rule, set};
 
 use crate::{
-    faults, full, histories, leads, plans, ranges, rest, transactions, unlogged, versions,
+    faults, full, group_faults, histories, leads, model, plans, ranges, rest, transactions,
+    unlogged, versions,
 };
 #[cfg(debug_assertions)]
 use crate::{moments, schedules};
@@ -113,6 +114,25 @@ fn the_canaries_of_rare_errors_are_noticed() {
         assert!(noticed_at(rule, 1, suite).is_some(), "{rule:?}");
         suite(0);
     }
+}
+
+#[test]
+fn the_canaries_of_groups_are_noticed_by_faults_in_groups_of_several() {
+    let rules =
+        [Rule::GroupFailsWithItsLeader, Rule::AppendFailsItsWrites, Rule::FollowersShareTheError];
+    for rule in rules {
+        let noticed = noticed_at(rule, 5, |seed| {
+            group_faults::groups_meet_faults(seed..seed + 1);
+        });
+        println!("{rule:?}: seed {noticed:?}");
+        assert!(noticed.is_some(), "{rule:?}");
+    }
+    let noticed = noticed_at(Rule::GroupFailsWithItsLeader, 20, |seed| {
+        terrace_env::runner::simulate(seed, || {
+            leads::crowd(model::slow_store(seed), 20 + seed as i64)
+        });
+    });
+    assert!(noticed.is_some(), "a crowd");
 }
 
 #[test]

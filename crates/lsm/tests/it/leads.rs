@@ -4,11 +4,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
+use terrace_env::random::Random;
 use terrace_env::store::{
-    CreateOptions, FileKind, FileWriter, Layer, MemoryStore, Store, StoreError,
+    CrashMode, CreateOptions, FileKind, FileWriter, Layer, MemoryStore, Store, StoreError,
 };
 use terrace_env::{FileId, runner, test_seeds};
 use terrace_lsm::{Batch, Durability, Engine, Error, KeySpaceId};
@@ -17,16 +18,19 @@ use crate::model::{decider, open, options, slow_store};
 
 const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
 
-/// A store in which the next sync of a log panics, once armed, and syncs wait while they are held.
+/// A store in which one sync of a log panics, and syncs wait while they are held.
 struct Mined {
     store: MemoryStore,
-    armed: Arc<AtomicBool>,
+    /// Syncs that are spared before the one that panics; none does if there are none of these.
+    spared: Arc<AtomicI64>,
     held: Arc<AtomicBool>,
 }
 
 impl Mined {
-    fn of(store: &MemoryStore) -> Self {
-        Self { store: store.clone(), armed: Arc::default(), held: Arc::default() }
+    /// A store whose mine goes off after `spared` syncs of logs; never, if that is negative.
+    fn of(store: &MemoryStore, spared: i64) -> Self {
+        let spared = Arc::new(AtomicI64::new(spared));
+        Self { store: store.clone(), spared, held: Arc::default() }
     }
 }
 
@@ -37,15 +41,15 @@ impl Layer for Mined {
 
     fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
         let writer = self.store.create(options)?;
-        let (armed, held) = (Arc::clone(&self.armed), Arc::clone(&self.held));
+        let (spared, held) = (Arc::clone(&self.spared), Arc::clone(&self.held));
         let is_log = options.kind == FileKind::Log;
-        Ok(if is_log { Box::new(MinedLog { writer, armed, held }) } else { writer })
+        Ok(if is_log { Box::new(MinedLog { writer, spared, held }) } else { writer })
     }
 }
 
 struct MinedLog {
     writer: Box<dyn FileWriter>,
-    armed: Arc<AtomicBool>,
+    spared: Arc<AtomicI64>,
     held: Arc<AtomicBool>,
 }
 
@@ -67,7 +71,8 @@ impl FileWriter for MinedLog {
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {
-        assert!(!self.armed.swap(false, Ordering::Relaxed), "the mine goes off");
+        let spared = self.spared.fetch_sub(1, Ordering::Relaxed);
+        assert_ne!(spared, 0, "the mine goes off");
         while self.held.load(Ordering::Relaxed) {
             runner::sleep(Duration::from_micros(1));
         }
@@ -84,11 +89,13 @@ impl FileWriter for MinedLog {
 struct Met {
     acknowledged: Vec<[u8; 8]>,
     refused: u32,
+    /// Batches of the leader's group, without the leader's; in `refused`, too.
+    followed: u32,
     panics: u32,
 }
 
 /// Writes synced entries until one is refused, and three more.
-fn write(engine: &Engine, writer: u32, armed: &AtomicBool) -> Met {
+fn write(engine: &Engine, writer: u32) -> Met {
     let mut met = Met::default();
     for number in 0..10_000_u32 {
         let mut key = [0; 8];
@@ -96,15 +103,15 @@ fn write(engine: &Engine, writer: u32, armed: &AtomicBool) -> Met {
         key[4..].copy_from_slice(&number.to_be_bytes());
         let mut batch = Batch::new();
         batch.put(SPACE, &key, b"value");
-        if writer == 0 && number == 20 {
-            armed.store(true, Ordering::Relaxed);
-        }
         match catch_unwind(AssertUnwindSafe(|| engine.write(batch, Durability::Synced))) {
             Ok(Ok(())) => {
                 assert_eq!(met.refused + met.panics, 0, "a write after the panic succeeds");
                 met.acknowledged.push(key);
             }
-            Ok(Err(Error::Panicked | Error::Stopped { .. })) => met.refused += 1,
+            Ok(Err(error @ (Error::Panicked | Error::Stopped { .. }))) => {
+                met.refused += 1;
+                met.followed += u32::from(matches!(error, Error::Panicked));
+            }
             Ok(Err(other)) => panic!("a bug in the log, not {other}"),
             Err(_) => met.panics += 1,
         }
@@ -115,14 +122,15 @@ fn write(engine: &Engine, writer: u32, armed: &AtomicBool) -> Met {
     panic!("no write was refused")
 }
 
-fn crowd(store: MemoryStore) {
-    let mined = Mined::of(&store);
-    let armed = Arc::clone(&mined.armed);
+/// Four writers, of whom one panics in its lead, after `spared` syncs. Returns the number of the
+/// batches that it led in addition to its own.
+pub(crate) fn crowd(store: MemoryStore, spared: i64) -> u32 {
+    let mined = Mined::of(&store, spared);
     let engine = Arc::new(Engine::open(Arc::new(mined), decider(), options()).expect("an engine"));
     let writers: Vec<_> = (0..4)
         .map(|writer| {
-            let (engine, armed) = (Arc::clone(&engine), Arc::clone(&armed));
-            runner::spawn("writer", move || write(&engine, writer, &armed))
+            let engine = Arc::clone(&engine);
+            runner::spawn("writer", move || write(&engine, writer))
         })
         .collect();
     let met: Vec<Met> = writers.into_iter().map(runner::JoinHandle::join).collect();
@@ -135,10 +143,12 @@ fn crowd(store: MemoryStore) {
     assert!(refused.to_string().contains("panicked"), "{refused}");
     drop(engine.close());
     drop(engine);
-    let engine = open(&store);
+    let survivor = store.crash(CrashMode::DropUnsynced, &mut Random::seeded(0));
+    let engine = open(&survivor);
     for key in all() {
         assert!(engine.get(SPACE, key).expect("a read").is_some(), "an acknowledged write is lost");
     }
+    met.iter().map(|met| met.followed).sum()
 }
 
 /// While a writer syncs, three others queue: they are one group, and one of them leads it. The
@@ -146,8 +156,8 @@ fn crowd(store: MemoryStore) {
 pub(crate) fn a_leader_of_others_panics(seed: u64) {
     runner::simulate(seed, || {
         let store = slow_store(seed);
-        let mined = Mined::of(&store);
-        let (armed, held) = (Arc::clone(&mined.armed), Arc::clone(&mined.held));
+        let mined = Mined::of(&store, -1);
+        let (spared, held) = (Arc::clone(&mined.spared), Arc::clone(&mined.held));
         let engine = Engine::open(Arc::new(mined), decider(), options()).expect("an engine");
         let engine = Arc::new(engine);
         let writer = |key: u8| {
@@ -164,7 +174,7 @@ pub(crate) fn a_leader_of_others_panics(seed: u64) {
         runner::sleep(Duration::from_secs(1));
         let group: Vec<_> = (1..4).map(writer).collect();
         runner::sleep(Duration::from_secs(1));
-        armed.store(true, Ordering::Relaxed);
+        spared.store(0, Ordering::Relaxed);
         held.store(false, Ordering::Relaxed);
         first.join().expect("no panic").expect("the first write");
         let mut met = (0, 0);
@@ -199,14 +209,24 @@ fn a_group_of_several_fails_whole_when_its_leader_panics() {
 
 #[test]
 fn a_leader_that_panics_fails_its_group_and_nobody_waits_for_it_in_simulations() {
+    // Writers of a simulation are in step, so groups of one and of several take turns: the mine
+    // goes off at a different sync for each seed.
+    let (mut alone, mut followers) = (0, 0);
     for seed in test_seeds(20) {
-        runner::simulate(seed, || crowd(slow_store(seed)));
+        let spared = 20 + seed as i64 % 20;
+        let followed = runner::simulate(seed, || crowd(slow_store(seed), spared));
+        followers += followed;
+        alone += u32::from(followed == 0);
+    }
+    if test_seeds(20).count() >= 20 {
+        assert!(followers >= 20, "leaders of others: {followers} followers in all");
+        assert!(alone > 0, "no leader was alone");
     }
 }
 
 #[test]
 fn a_leader_that_panics_fails_its_group_and_nobody_waits_for_it_on_threads() {
-    for _ in 0..5 {
-        crowd(MemoryStore::new());
+    for spared in 20..25 {
+        crowd(MemoryStore::new(), spared);
     }
 }

@@ -9,7 +9,7 @@
 //! | which guarantees do conditional writes and transactions give | `transactions`, `histories` |
 //! | which writes survive a power cut, or a killed process | `crash`, `unlogged`, `durability` |
 //! | how do failures, a full store and damage affect the engine | `faults`, `full`, `salvage` |
-//! | how do writers end when a leader panics | `leads` |
+//! | how do writers end when a leader panics, or its log fails | `leads`, `group_faults` |
 //! | is a range empty, and how large is it | `range_facts` |
 //! | which entries do readers of a queue pass and see | `queues` |
 //! | do reads of a store that does not queue them find the same | `unqueued` |
@@ -41,6 +41,7 @@ mod expiry;
 mod faults;
 mod full;
 mod grandparents;
+mod group_faults;
 mod histograms;
 mod histories;
 mod leads;
