@@ -24,12 +24,19 @@ struct Recipe {
     factor: u64,
 }
 
-const RECIPES: [Recipe; 7] = [
+const RECIPES: [Recipe; 8] = [
     Recipe {
         name: "cuts",
         about: "power cuts at every device write, of the file system and of the store",
         tests: &[("terrace-fs", "cuts"), ("terrace-lsm", "crash"), ("terrace-lab", "cuts")],
         factor: 1,
+    },
+    Recipe {
+        name: "sweeps",
+        about: "the n-th request of each device fails, in a fixed life of the whole engine: all n \
+                in two rounds",
+        tests: &[("terrace-lab", "sweep")],
+        factor: 64,
     },
     Recipe {
         name: "flips",

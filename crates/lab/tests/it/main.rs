@@ -24,5 +24,6 @@ mod run;
 mod serial;
 mod specimen;
 mod statistics;
+mod sweep;
 mod syncs;
 mod workload;
