@@ -28,10 +28,18 @@ pub(super) struct Contents {
     pub(super) now: Spaces,
     /// Contents that survive any power cut, before the batches in `unsynced`.
     durable: Spaces,
-    /// Batches that a power cut may take back, in order.
-    unsynced: Vec<Vec<Change>>,
+    /// Batches since then, in order.
+    unsynced: Vec<Batch>,
     /// Entries that expire on this day, or did before, are unseen.
     day: u8,
+}
+
+/// A batch that was written.
+#[derive(Clone, Debug)]
+struct Batch {
+    changes: Vec<Change>,
+    /// It is durable, though batches before it may not be.
+    is_durable: bool,
 }
 
 impl Contents {
@@ -52,11 +60,26 @@ impl Contents {
     }
 
     pub(super) fn write(&mut self, changes: &[Change]) {
+        self.add(changes, false);
+    }
+
+    /// Notes changes that no power cut takes back.
+    pub(super) fn write_durably(&mut self, changes: &[Change]) {
+        self.add(changes, true);
+    }
+
+    /// Empties a key space, which no power cut takes back.
+    pub(super) fn drop_space(&mut self, space: u8) {
+        self.add(&[Change::DeleteRange { space, range: KeyRange::All }], true);
+    }
+
+    fn add(&mut self, changes: &[Change], is_durable: bool) {
         apply(&mut self.now, changes);
         expire(&mut self.now, self.day);
         // A number means another key space once there are more of them.
         let spaces = self.now.len() as u8;
-        self.unsynced.push(changes.iter().map(|change| change.in_one_of(spaces)).collect());
+        let changes = changes.iter().map(|change| change.in_one_of(spaces)).collect();
+        self.unsynced.push(Batch { changes, is_durable });
     }
 
     /// Everything written so far is durable.
@@ -78,17 +101,27 @@ impl Contents {
         let mut state = self.durable.clone();
         expire(&mut state, self.day);
         let mut kept = 0;
-        while state != found {
-            let Some(changes) = self.unsynced.get(kept) else {
+        while self.with_durable_ones(&state, kept) != found {
+            let Some(batch) = self.unsynced.get(kept) else {
                 return Err(self.difference(&found));
             };
-            apply(&mut state, changes);
+            apply(&mut state, &batch.changes);
             expire(&mut state, self.day);
             kept += 1;
         }
         // Changes that came back stay: they are in a log that was found, or in a table.
         *self = Self { now: found.clone(), durable: found, unsynced: Vec::new(), day: self.day };
         Ok(())
+    }
+
+    /// The state after the first `kept` batches, with the durable ones among the others.
+    fn with_durable_ones(&self, state: &Spaces, kept: usize) -> Spaces {
+        let mut state = state.clone();
+        for batch in self.unsynced[kept..].iter().filter(|batch| batch.is_durable) {
+            apply(&mut state, &batch.changes);
+            expire(&mut state, self.day);
+        }
+        state
     }
 
     fn difference(&self, found: &Spaces) -> String {
@@ -219,6 +252,26 @@ mod tests {
             assert_eq!(contents.clone().recovered(found).is_ok(), good, "{changes:?}");
         }
         assert!(contents.recovered(vec![Arc::default()]).is_err(), "a lost durable write");
+    }
+
+    #[test]
+    fn a_durable_batch_comes_back_without_those_before_it() {
+        let mut contents = Contents::new();
+        contents.write(&put(1, 1));
+        contents.write_durably(&put(2, 2));
+        contents.write(&put(3, 3));
+        for (changes, good) in [
+            (put(2, 2), true),
+            ([put(1, 1), put(2, 2)].concat(), true),
+            ([put(1, 1), put(2, 2), put(3, 3)].concat(), true),
+            ([put(2, 2), put(3, 3)].concat(), false),
+            (put(1, 1), false),
+            (vec![], false),
+        ] {
+            let mut found: Spaces = vec![Arc::default()];
+            apply(&mut found, &changes);
+            assert_eq!(contents.clone().recovered(found).is_ok(), good, "{changes:?}");
+        }
     }
 
     #[test]

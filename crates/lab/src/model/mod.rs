@@ -12,15 +12,16 @@
 //! | `contents` | the expected contents, also after a power cut |
 //! | `place` | the store's medium |
 //! | `player` | plays a script on store and model, and compares |
+//! | `pairs` | which features have met |
 //! | `shrink` | makes a failing script short |
 //!
 //! The operations are played one after the other; only the engine's own jobs run at the same time.
-//! Entries that expire are among them, and days that pass. Ingest, checkpoints and salvage are not
-//! tested. [`play`] must run inside a simulation;
+//! Entries that expire are among them, and days that pass. Salvage is not tested. [`play`] must run inside a simulation;
 //! [`play_on`] plays on a real device.
 
 mod contents;
 mod operation;
+mod pairs;
 mod place;
 mod player;
 mod script;
@@ -28,6 +29,7 @@ mod setting;
 mod shrink;
 
 pub use operation::{Change, KeyNumber, KeyRange, Operation, Step};
+pub use pairs::{Feature, Pairs};
 pub use player::{Failure, Tally, play, play_on};
 pub use script::{Kind, script};
 pub use setting::{METAMORPHIC_SETTINGS, Setting};

@@ -225,6 +225,17 @@ pub enum Operation {
     DropSnapshot(u8),
     /// Makes a key space.
     CreateSpace,
+    /// Drops a key space, and makes another one in its place.
+    DropSpace(u8),
+    /// Ingests puts into a key space: of each, the key, and size and tag of the value.
+    Ingest {
+        /// The key space.
+        space: u8,
+        /// The puts, in any order; the last one of a key counts.
+        entries: Vec<(KeyNumber, u32, u32)>,
+    },
+    /// Copies the store into another one, which is compared.
+    Checkpoint,
     /// Flushes.
     Flush,
     /// Compacts a range of a key space.

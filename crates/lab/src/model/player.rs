@@ -17,12 +17,10 @@
 //! device of the kernel knows no virtual time.
 
 use std::fmt;
-use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
 use terrace::{
-    Batch, Cursor, Db, Durability, KeySpace, KeySpaceOptions, Options, Scan, Snapshot,
-    SnapshotKeySpace,
+    Batch, Db, Durability, KeySpace, KeySpaceOptions, Options, Scan, Snapshot, SnapshotKeySpace,
 };
 use terrace_env::random::Random;
 use terrace_env::{Date, runner};
@@ -30,8 +28,11 @@ use terrace_zone::{Device, PowerCut};
 
 use super::contents::{self, Contents, Held, Spaces, within};
 use super::operation::{Change, KeyRange, Operation, Step};
+use super::pairs::{Pairs, Presence};
 use super::place::Place;
 use super::setting::Setting;
+
+use walk::Walk;
 
 /// Snapshots and cursors that are kept at once.
 const KEPT_MAX: usize = 4;
@@ -64,6 +65,8 @@ pub struct Tally {
     pub reads: u64,
     /// Writes refused for want of space.
     pub refused: u64,
+    /// Features that have met.
+    pub pairs: Pairs,
 }
 
 impl Tally {
@@ -76,6 +79,7 @@ impl Tally {
             openings: self.openings + other.openings,
             reads: self.reads + other.reads,
             refused: self.refused + other.refused,
+            pairs: self.pairs.and(other.pairs),
         }
     }
 }
@@ -108,19 +112,13 @@ fn play_at(
     let at = |at: usize| move |what: String| Failure { at, what };
     let mut player = Player::new(place, setting, random).map_err(at(0))?;
     for (number, operation) in script.iter().enumerate() {
+        player.note(operation);
         player.perform(operation).map_err(at(number))?;
     }
     player.end().map_err(at(script.len()))
 }
 
 type Entry = (Vec<u8>, Vec<u8>);
-
-/// A cursor, the entries that it must see, and the place where it must stand.
-struct Walk {
-    cursor: Cursor,
-    held: Held,
-    at: Option<Vec<u8>>,
-}
 
 struct Player<'a> {
     setting: &'a Setting,
@@ -129,7 +127,12 @@ struct Player<'a> {
     /// `None` only while it is opened again.
     db: Option<Db>,
     spaces: Vec<KeySpace>,
+    /// Their names.
+    names: Vec<String>,
+    /// Key spaces that were dropped.
+    drops: u32,
     contents: Contents,
+    presence: Presence,
     snapshots: Vec<(Snapshot, Spaces)>,
     walks: Vec<Walk>,
     /// The date at which it began.
@@ -180,7 +183,10 @@ impl<'a> Player<'a> {
             place,
             db: None,
             spaces: Vec::new(),
+            names: vec!["default".to_owned()],
+            drops: 0,
             contents: Contents::new(),
+            presence: Presence::default(),
             snapshots: Vec::new(),
             walks: Vec::new(),
             first_day: runner::date(),
@@ -202,8 +208,8 @@ impl<'a> Player<'a> {
     fn open(&mut self, options: u8) -> Result<(), String> {
         let db = self.place.open(self.options(options).clone())?;
         let handle = |name: &String| db.key_space(name).map_err(|error| error.to_string());
-        self.spaces = db.key_spaces().iter().map(handle).collect::<Result<_, _>>()?;
-        same(&self.spaces.len(), &self.contents.now.len(), "key spaces")?;
+        same(&db.key_spaces().len(), &self.contents.now.len(), "key spaces")?;
+        self.spaces = self.names.iter().map(handle).collect::<Result<_, _>>()?;
         self.db = Some(db);
         for (at, space) in self.spaces.iter().enumerate() {
             if let Some(options) = self.shape_of(at) {
@@ -273,6 +279,7 @@ impl<'a> Player<'a> {
         let found = self.read_everything()?;
         same(&found, &self.contents.now, "the end")?;
         self.close()?;
+        self.tally.pairs = self.presence.met();
         Ok(self.tally)
     }
 
@@ -302,6 +309,9 @@ impl<'a> Player<'a> {
                 Ok(())
             }
             Operation::CreateSpace => self.create_space(),
+            Operation::DropSpace(space) => self.drop_space(*space),
+            Operation::Ingest { space, entries } => self.ingest(*space, entries),
+            Operation::Checkpoint => self.checkpoint(),
             Operation::Flush => unless_full(self.db().flush(), "flush").map(drop),
             Operation::Compact { space, range } => {
                 let space = &self.spaces[self.contents.space(*space)];
@@ -446,11 +456,12 @@ impl<'a> Player<'a> {
         if self.spaces.len() >= KEPT_MAX {
             return Ok(());
         }
-        let name = format!("space {}", self.spaces.len());
+        let name = format!("space {}, of {} drops", self.spaces.len(), self.drops);
         let options = self.shape_of(self.spaces.len()).unwrap_or_default();
         match self.db().create_key_space_with(&name, options) {
             Ok(space) => {
                 self.spaces.push(space);
+                self.names.push(name);
                 self.contents.create_space();
                 Ok(())
             }
@@ -460,37 +471,9 @@ impl<'a> Player<'a> {
     }
 }
 
-impl Walk {
-    fn step(&mut self, step: Step) -> Result<(), String> {
-        let (first, last) = (|| self.held.iter().next(), || self.held.iter().next_back());
-        let (moved, expected) = match step {
-            Step::Next => {
-                let from = |at: &Vec<u8>| self.held.range((Excluded(at.clone()), Unbounded)).next();
-                (self.cursor.next(), self.at.as_ref().map_or_else(first, from))
-            }
-            Step::Prev => {
-                let to = |at: &Vec<u8>| self.held.range(..at.clone()).next_back();
-                (self.cursor.prev(), self.at.as_ref().map_or_else(last, to))
-            }
-            Step::First => (self.cursor.seek_to_first(), first()),
-            Step::Last => (self.cursor.seek_to_last(), last()),
-            Step::Seek(key) => {
-                (self.cursor.seek(&key.bytes()), self.held.range(key.bytes()..).next())
-            }
-            Step::SeekBack(key) => {
-                let to = (Unbounded, Included(key.bytes()));
-                (self.cursor.seek_back(&key.bytes()), self.held.range(to).next_back())
-            }
-        };
-        let moved = moved.map_err(|error| format!("{step:?}: {error}"))?;
-        let found = moved.then(|| (self.cursor.key().to_vec(), self.cursor.value().to_vec()));
-        let expected = expected.map(|(key, value)| (key.clone(), value.clone()));
-        same(&found, &expected, &format!("{step:?} from {:?}", self.at))?;
-        self.at = expected.map(|(key, _)| key);
-        Ok(())
-    }
-}
-
 mod changes;
 mod conditional;
+mod copies;
 mod days;
+mod features;
+mod walk;

@@ -115,6 +115,16 @@ impl Draw {
         Operation::Write { changes, synced: self.random.random_bool(0.2) }
     }
 
+    fn ingest(&mut self) -> Operation {
+        let count = self.random.random_range(0..30);
+        let entries = (0..count).map(|_| {
+            self.next_tag += 1;
+            (self.key(), self.random.random_range(0..400), self.next_tag)
+        });
+        let entries = entries.collect();
+        Operation::Ingest { space: self.number(), entries }
+    }
+
     fn step(&mut self) -> Step {
         // Walks go on in a direction for a while, and turn at times.
         match self.random.random_range(0..20) {
@@ -135,7 +145,10 @@ impl Draw {
 
     fn operation(&mut self) -> Operation {
         match self.random.random_range(0..1000) {
-            0..600 => self.write(),
+            0..584 => self.write(),
+            584..594 => self.ingest(),
+            594..597 => Operation::Checkpoint,
+            597..600 => Operation::DropSpace(self.number()),
             600..620 => self.swap(),
             620..640 => self.transact(),
             640..780 => Operation::Get { space: self.number(), key: self.key(), at: self.at() },
@@ -195,7 +208,7 @@ mod tests {
                 name.split([' ', '(']).next().unwrap_or_default().to_owned()
             })
             .collect();
-        assert_eq!(kinds.len(), 20, "{kinds:?}");
+        assert_eq!(kinds.len(), 23, "{kinds:?}");
         let unsynced =
             |operation: &Operation| matches!(operation, Operation::Cut { synced: false, .. });
         assert!(!drawn.iter().any(unsynced));

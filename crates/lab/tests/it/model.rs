@@ -56,9 +56,11 @@ fn any_operations_on_any_drive_under_any_options_agree_with_ordered_maps() {
     }
     println!("{tally:?}");
     if test_seeds(2).count() > 1 {
-        let Tally { flushes, compactions, openings, reads, refused } = tally;
+        let Tally { flushes, compactions, openings, reads, refused, pairs } = tally;
         let all = [flushes, compactions, openings, reads, refused];
         assert!(all.iter().all(|&count| count > 1_000), "something was hardly done: {tally:?}");
+        let missing = pairs.missing();
+        assert!(missing.is_empty(), "features that have not met: {missing:?}");
     }
 }
 
