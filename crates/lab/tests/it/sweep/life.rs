@@ -1,6 +1,7 @@
 //! [`Life`]: the fixed life of a sweep, whose every step is acknowledged as durable or fails.
 //!
-//! After a failed step the store is resumed, or opened again. It must then have the contents from
+//! After a failed step the store is resumed, or opened again: after a failed commit of metadata, or
+//! if it cannot be resumed. It must then have the contents from
 //! before the step, or those after it; and so must a copy whose power is cut. Then the life goes
 //! on. At its end the store is audited:
 //!
@@ -93,6 +94,12 @@ impl Step {
             Self::Drop(space) => space,
             _ => DEFAULT,
         }
+    }
+
+    /// Whether it is a change of metadata alone. If such a commit fails, only the next opening finds
+    /// out whether it has come to the medium: until then the store is as before.
+    fn is_commit(self) -> bool {
+        matches!(self, Self::Create(_) | Self::Drop(_) | Self::Ingest(..))
     }
 
     /// The contents after the step.
@@ -240,13 +247,13 @@ impl<'a> Life<'a> {
             }
             Err(Failed::Wrong(wrong)) => Err(wrong),
             Err(Failed::Fault(error)) => {
-                self.go_on(&after).map_err(|wrong| format!("failed by `{error}`: {wrong}"))
+                self.go_on(step, &after).map_err(|wrong| format!("failed by `{error}`: {wrong}"))
             }
         }
     }
 
     /// Goes on after a step that has failed, and may have had its effect.
-    fn go_on(&mut self, after: &Contents) -> Result<(), String> {
+    fn go_on(&mut self, step: Step, after: &Contents) -> Result<(), String> {
         self.failed += 1;
         let copy = self.place.cut();
         self.place.heal();
@@ -261,7 +268,7 @@ impl<'a> Life<'a> {
         if !problems.is_empty() {
             return Err(format!("check after a cut: {problems:?}"));
         }
-        if self.db().resume().is_err() {
+        if step.is_commit() || self.db().resume().is_err() {
             self.snapshot = None;
             drop(self.db.take().map(Db::close));
             self.db = Some(self.place.open(self.kind).map_err(|error| format!("again: {error}"))?);
