@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use terrace_env::store::StoreError;
 use terrace_env::sync::Mutex;
-use terrace_env::{Cause, DeviceId, FileId, Users, Uuid, ZoneId, runner};
+use terrace_env::{Cause, DeviceId, FileId, Users, Uuid, ZoneId, reached, runner};
 use terrace_policy::{Greedy, LevelSeparated, Placement, Reclaim};
 use terrace_zone::{Device as _, Geometry, ZoneReport, ZoneState, ZoneType};
 
@@ -248,6 +248,9 @@ fn watched(found: &Assembled, logs: &[RecoveredLog]) -> Vec<WatchedLog> {
 fn log_ends(logs: &[RecoveredLog], epoch: u32) -> Vec<Record> {
     if canary::is_broken(Rule::LogEndJournaled) {
         return Vec::new();
+    }
+    if !logs.is_empty() {
+        reached!("fs: a mount journals the end of a log");
     }
     let end = |log: &RecoveredLog| Record::LogEnd {
         id: log.id,

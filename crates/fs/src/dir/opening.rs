@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use terrace_env::store::{Annotation, StoreError};
-use terrace_env::{FileId, IoBuf, Uuid, Visible, runner};
+use terrace_env::{FileId, IoBuf, Uuid, Visible, reached, runner};
 
 use super::commit::{Queue, snapshot_step};
 use super::journal::{self, Identity, Journal, RollError};
@@ -198,6 +198,7 @@ fn recover_logs(
         };
         let mut in_tail = tail.as_ref().map_or(&[][..], |tail| tail.after(id, end.epoch, end.size));
         if access == Access::ReadWrite && !in_tail.is_empty() {
+            reached!("fs: bytes of a directory's tail are recovered");
             let binding = Binding { uuid: found.uuid, owner: id.0, epoch: end.epoch };
             let written = write_frames(&*file, &binding, (&mut index, &mut end), in_tail);
             written.map_err(|error| {
@@ -299,6 +300,7 @@ fn check_growing(found: &Found) -> Result<(), StoreError> {
 fn remove_leftovers(files: &dyn Files, names: &[String], found: &Found) -> Result<(), StoreError> {
     for name in names {
         if is_leftover(name, &found.catalog, found.generation) {
+            reached!("fs: a leftover of a directory is removed");
             let path = names::path(files, name);
             let removed = files.remove(name);
             removed.map_err(|error| StoreError::io(format!("removing {path}"), error))?;

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace_env::store::{FileWriter, PlacementHint, Rank, StoreError};
-use terrace_env::{Cause, FileId, IoBuf};
+use terrace_env::{Cause, FileId, IoBuf, reached};
 use terrace_zone::Completion;
 
 use super::log_lease::LogLease;
@@ -288,6 +288,7 @@ impl LogWriter {
         if !is_zone_failure(&error) || self.failures == FAILURES_MAX {
             return Err(self.fail("writing", error));
         }
+        reached!("fs: a log goes on in another zone after a failed write");
         self.failures += 1;
         Ok(())
     }

@@ -20,8 +20,8 @@
 //!
 //! If a block cannot be read, [`next_frame`](Scanner::next_frame) returns the error of the source.
 
-use terrace_env::IoBuf;
 use terrace_env::store::StoreError;
+use terrace_env::{IoBuf, reached};
 
 use super::codec::RawHeader;
 use super::{Binding, BlockSource, Cursor, Frame, HEADER, PAYLOAD_MAX, blocks_for};
@@ -103,6 +103,7 @@ impl<S: BlockSource> Scanner<S> {
                     return Err(self.corruption(broken.expected, broken.got));
                 }
                 self.look_on()?;
+                reached!("fs: a torn or stale frame ends a log");
                 Ok(None)
             }
             Found::Nothing => {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use terrace_env::codec::{DecodeError, Reader};
 use terrace_env::store::StoreError;
-use terrace_env::{Cause, DeviceId, ZoneId, runner};
+use terrace_env::{Cause, DeviceId, ZoneId, reached, runner};
 use terrace_zone::{Device, Op};
 
 use super::apply::Application;
@@ -342,6 +342,9 @@ impl<'a> Replay<'a> {
         let mut zones = self.zones;
         let orphans = zones.split_off(count);
         let is_clean = pointer == Some(end.at.block) && orphans.is_empty();
+        if self.assembler.is_open() {
+            reached!("fs: a journal's append without its end is dropped");
+        }
         let since_head = self.since_head;
         if write {
             check_room(

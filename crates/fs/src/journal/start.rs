@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use terrace_env::store::StoreError;
-use terrace_env::{DeviceId, FileId, Uuid};
+use terrace_env::{DeviceId, FileId, Uuid, reached};
 use terrace_zone::Device;
 
 use super::journal_writer::JournalWriter;
@@ -171,11 +171,17 @@ impl Journal {
         let next_file = first_file(&replayed.catalog, epoch);
         let ground = Ground::new(replayed.superblock.device, device);
         let start = Start { ground, others, space, epoch, replayed };
+        if !start.replayed.orphans.is_empty() {
+            reached!("fs: a torn append led the journal to another zone");
+        }
         let (writer, catalog) = if start.replayed.is_clean {
+            reached!("fs: the journal goes on where it ended");
             start.right_there()
         } else if start.is_worth_a_splice() {
+            reached!("fs: the journal goes on by a splice");
             start.spliced()?
         } else {
+            reached!("fs: the journal goes on by a new snapshot");
             start.anew()?
         };
         let journal = Self::new(catalog, writer, epoch);

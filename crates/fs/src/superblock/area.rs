@@ -23,7 +23,7 @@
 use std::sync::Arc;
 
 use terrace_env::store::StoreError;
-use terrace_env::{Cause, DeviceId, IoBuf, ZoneId};
+use terrace_env::{Cause, DeviceId, IoBuf, ZoneId, reached};
 use terrace_zone::{Device, DeviceError, Op, ZoneState, ZoneType};
 
 use super::foreign::Foreign;
@@ -202,6 +202,7 @@ impl SuperblockArea {
             Home::Log(zones) => self.change_over(zones, superblock),
         };
         if is_mended {
+            reached!("fs: a torn superblock is written anew");
             self.unsound.clear();
         }
     }

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use terrace_env::store::{FileInfo, FileWriter, Rank, Store, Transaction};
-use terrace_env::{FileId, SeqNo};
+use terrace_env::{FileId, SeqNo, reached};
 
 use crate::Error;
 use crate::batch::FrozenBatch;
@@ -107,6 +107,7 @@ impl Replay<'_> {
                 Err(error)
                     if error.is_space() && !canary::is_broken(Rule::OpeningOutlivesFullStore) =>
                 {
+                    reached!("lsm: an opening has no space for a flush");
                     replayed.retain(|log| !log.is_deleted);
                     return Ok(false);
                 }
@@ -114,6 +115,7 @@ impl Replay<'_> {
             };
             log.memtable = Arc::new(Memtable::new(&self.memory.chunks));
             if rest.is_some() {
+                reached!("lsm: an opening flushes a part of a log");
                 log.record.first = end;
             } else {
                 log.is_deleted = true;
@@ -168,12 +170,14 @@ impl Replay<'_> {
             writer.finish()?;
             transaction.seal(log.file.id, log.record.annotation());
             // A file is sealed by its writer.
+            reached!("lsm: an opening seals a log that waits for its flush");
             finished.push(writer);
         }
         // An empty log that is not continued has no memtable whose flush would delete it.
         let kept = last.as_ref().map(|(log, _)| log.file.id);
         for log in logs {
             if log.memtable.is_empty() && Some(log.file.id) != kept {
+                reached!("lsm: an opening deletes a log without entries");
                 transaction.delete(log.file.id);
             }
         }
@@ -182,10 +186,12 @@ impl Replay<'_> {
         }
         let (memtable, log) = match last {
             Some((log, writer)) => {
+                reached!("lsm: an opening continues a log");
                 let memtable = Arc::clone(&log.memtable);
                 (memtable, ActiveLog::new(writer, log.record.first, next))
             }
             None => {
+                reached!("lsm: an opening begins a log");
                 let writer = begin_log(store)?;
                 let record = LogRecord { first: next };
                 transaction.create(writer.id(), record.annotation());

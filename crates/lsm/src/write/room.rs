@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use terrace_env::store::{Rank, Reservation, Store, Transaction};
 use terrace_env::wait::{WaitCause, WaitClock};
-use terrace_env::{ByteCount, runner};
+use terrace_env::{ByteCount, reached, runner};
 use terrace_policy::{Compaction, Pressure};
 
 use super::log::{self, ActiveLog};
@@ -396,6 +396,7 @@ impl Room {
 
     /// Leaves the log to the flush of its memtable, which deletes it.
     pub(crate) fn give_up_log(&self, log: &mut ActiveLog) {
+        reached!("lsm: a log that finds no space is given up");
         log.give_up();
         self.hand_over_memtable(log);
     }

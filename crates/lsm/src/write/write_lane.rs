@@ -21,9 +21,9 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
-use terrace_env::MemoryLease;
 use terrace_env::sync::{CommitQueue, GroupCommit, QueueGuard};
 use terrace_env::wait::{WaitCause, WaitCounts};
+use terrace_env::{MemoryLease, reached};
 
 use super::guard::Guard;
 use super::log::ActiveLog;
@@ -267,6 +267,7 @@ impl<L> CommitQueue for Queue<L> {
             group.end = group.end.min(group.start + 1);
         }
         self.answer(group.map(|ticket| (ticket, Error::Panicked)));
+        reached!("lsm: a leader panics");
         self.is_lost = true;
         // Their writers get the error that is returned.
         self.pending.clear();

@@ -28,7 +28,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use terrace_env::random::{Random, Rng, RngCore};
-use terrace_env::{IoBuf, ZoneId};
+use terrace_env::{IoBuf, ZoneId, reached};
 
 use super::cache::{Cache, Pending};
 use super::drive::Drive;
@@ -135,6 +135,9 @@ fn outcome(
         let status = settled(refinished && cut.keeps_change(random), 0, capacity);
         return Outcome { reset: true, status, lost: Vec::new() };
     }
+    if pending.may_be_reset().is_some() {
+        reached!("zone: a volatile reset is lost");
+    }
     let volatile = pending.ranges.iter().map(|range| range.end - range.start).sum::<u64>();
     let mut survivors = Survivors::draw(cut, volatile / step, random);
     let mut written = pending.floor;
@@ -154,7 +157,16 @@ fn outcome(
     if cut == PowerCut::Blocks && random.random_bool(0.5) {
         written += random.random_range(0..=(pending.written - written) / step) * step;
     }
-    let full = pending.full || (pending.may_be_finished() && cut.keeps_change(random));
+    match (lost.is_empty(), written > pending.floor) {
+        (false, false) => reached!("zone: all volatile writes of a zone are lost"),
+        (false, true) => reached!("zone: a part of the volatile writes of a zone is lost"),
+        (true, _) => {}
+    }
+    let finishes = pending.may_be_finished();
+    let full = pending.full || (finishes && cut.keeps_change(random));
+    if finishes && !full {
+        reached!("zone: a volatile finish is lost");
+    }
     Outcome { reset: false, status: settled(full, written, capacity), lost }
 }
 
@@ -217,6 +229,7 @@ impl Drive {
             for hole in lost {
                 let (start, end) = (hole.start, hole.end.min(status.written));
                 if start < end {
+                    reached!("zone: a hole below the write pointer");
                     self.fill(zone, start..end, fill, random)?;
                 }
             }
@@ -287,6 +300,7 @@ impl Drive {
                 if kept {
                     reached.insert(block);
                 } else if !reached.contains(&block) {
+                    reached!("zone: an overwrite of a conventional zone is undone");
                     self.restore(zone, overwrite, block * unit..(block + 1) * unit)?;
                 }
             }

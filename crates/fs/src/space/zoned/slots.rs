@@ -21,7 +21,7 @@
 //! The pool's lock is not held over a device call. A zone that is being finished is leased, or
 //! cannot be given to another writer.
 
-use terrace_env::{Cause, ZoneId};
+use terrace_env::{Cause, ZoneId, reached};
 use terrace_zone::{Device, DeviceError, ZoneState};
 
 use super::state::State;
@@ -139,6 +139,7 @@ impl ZonedPool {
             }
             state.table.take(zone);
             drop(state);
+            reached!("fs: a mount finishes a zone to keep the active limit");
             self.finish(zone, Cause::Recovery);
         }
     }
