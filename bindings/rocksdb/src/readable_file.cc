@@ -58,7 +58,7 @@ const Outcome& RandomAccessFile::load() const {
 }
 
 IOStatus RandomAccessFile::ReadAsync(FSReadRequest& request, const IOOptions&,
-                                     AsyncRead::Callback callback, void* argument, void** handle,
+                                     ReadCallback callback, void* argument, void** handle,
                                      IOHandleDeleter* destroy, IODebugContext*) {
   std::unique_ptr<PendingRead> read;
   const Outcome outcome = file_->submit(request.offset, request.len, &read);
@@ -71,7 +71,7 @@ IOStatus RandomAccessFile::ReadAsync(FSReadRequest& request, const IOOptions&,
 }
 
 AsyncRead::AsyncRead(std::unique_ptr<PendingRead> read, std::string name,
-                     const FSReadRequest& request, Callback callback, void* argument)
+                     const FSReadRequest& request, ReadCallback callback, void* argument)
     : read_(std::move(read)), name_(std::move(name)), offset_(request.offset), len_(request.len),
       scratch_(request.scratch), callback_(std::move(callback)), argument_(argument) {}
 

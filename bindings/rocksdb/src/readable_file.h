@@ -16,6 +16,17 @@
 
 namespace terrace {
 
+// The callback of a read, as the version of RocksDB declares it.
+template <class Method>
+struct CallbackOf;
+template <class Callback>
+struct CallbackOf<rocksdb::IOStatus (rocksdb::FSRandomAccessFile::*)(
+    rocksdb::FSReadRequest&, const rocksdb::IOOptions&, Callback, void*, void**,
+    rocksdb::IOHandleDeleter*, rocksdb::IODebugContext*)> {
+  using type = Callback;
+};
+using ReadCallback = CallbackOf<decltype(&rocksdb::FSRandomAccessFile::ReadAsync)>::type;
+
 class SequentialFile : public rocksdb::FSSequentialFile {
  public:
   explicit SequentialFile(std::unique_ptr<FileReader> file) : file_(std::move(file)) {}
@@ -42,8 +53,8 @@ class RandomAccessFile : public rocksdb::FSRandomAccessFile {
                          rocksdb::IODebugContext*) const override;
 
   rocksdb::IOStatus ReadAsync(rocksdb::FSReadRequest& request, const rocksdb::IOOptions&,
-                              std::function<void(const rocksdb::FSReadRequest&, void*)> callback,
-                              void* argument, void** handle, rocksdb::IOHandleDeleter* destroy,
+                              ReadCallback callback, void* argument, void** handle,
+                              rocksdb::IOHandleDeleter* destroy,
                               rocksdb::IODebugContext*) override;
 
  private:
@@ -59,10 +70,8 @@ class RandomAccessFile : public rocksdb::FSRandomAccessFile {
 
 class AsyncRead {
  public:
-  using Callback = std::function<void(const rocksdb::FSReadRequest&, void*)>;
-
   AsyncRead(std::unique_ptr<PendingRead> read, std::string name,
-            const rocksdb::FSReadRequest& request, Callback callback, void* argument);
+            const rocksdb::FSReadRequest& request, ReadCallback callback, void* argument);
 
   // Waits for the bytes and calls back; a second call has no effect.
   void poll();
@@ -76,7 +85,7 @@ class AsyncRead {
   const uint64_t offset_;
   const size_t len_;
   char* const scratch_;
-  const Callback callback_;
+  const ReadCallback callback_;
   void* const argument_;
 };
 
