@@ -13,8 +13,8 @@ struct Configuration {
   std::string prefix;
 };
 
-// Reads `TERRACE_DRIVE` and `TERRACE_PREFIX`; false, and the reason in `*error`, if one is not set or
-// the prefix is no absolute path of a directory below the root.
+// Reads `TERRACE_DRIVE` and `TERRACE_PREFIX`; false, and the reason in `*error`, if one is not set
+// or the prefix is no absolute path of a directory below the root.
 bool configure(Configuration* configuration, std::string* error);
 
 // The path from the root, without empty parts, `.` and `..`. A relative one begins at the directory

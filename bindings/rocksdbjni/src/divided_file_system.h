@@ -30,8 +30,8 @@ class DividedFileSystem : public rocksdb::FileSystemWrapper {
   const char* Name() const override { return "TerraceDividedFileSystem"; }
 
   // For the end of the process, next to threads that may still write. Makes all bytes of files that
-  // are written on the drive durable. If no database is open there, the drive is closed; paths below
-  // the prefix name nothing from then on.
+  // are written on the drive durable. If no database is open there, the drive is closed; paths
+  // below the prefix name nothing from then on.
   void end();
 
   rocksdb::IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions&,

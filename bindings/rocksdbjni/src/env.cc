@@ -24,8 +24,8 @@ terrace::DividedFileSystem* divided = nullptr;
 
 }  // namespace
 
-// Mounts the drive, and makes the Env. Ends the process if the drive cannot be mounted. Called once,
-// while Env::Default() returns RocksDB's own Env.
+// Mounts the drive, and makes the Env. Ends the process if the drive cannot be mounted. Called
+// once, while Env::Default() returns RocksDB's own Env.
 extern "C" __attribute__((visibility("default"))) rocksdb::Env* terrace_rocksdbjni_env() {
   terrace::Configuration configuration;
   std::string error;
@@ -38,7 +38,6 @@ extern "C" __attribute__((visibility("default"))) rocksdb::Env* terrace_rocksdbj
     fail("TERRACE_DRIVE: " + error);
   }
   auto drive = std::make_shared<terrace::TerraceFileSystem>(uri, std::move(mount));
-  // The prefix exists, as the directory of a mount does.
   auto both = std::make_shared<terrace::DividedFileSystem>(
       rocksdb::Env::Default()->GetFileSystem(), std::move(drive), configuration.prefix);
   divided = both.get();

@@ -1,6 +1,6 @@
 /*
- * The object that LD_PRELOAD names. It defines rocksdb::Env::Default(), so that a program that loads
- * the RocksDB of its own afterwards, as a JVM does with rocksdbjni, gets an Env of Terrace.
+ * The object that LD_PRELOAD names. It defines rocksdb::Env::Default(), so that a program that
+ * loads the RocksDB of its own afterwards, as a JVM does with rocksdbjni, gets an Env of Terrace.
  *
  * The first call finds RocksDB among the loaded objects, asks it for its version, makes its symbols
  * visible, and loads `libterrace_rocksdbjni-VERSION.so` from the directory of this object. That one
@@ -8,8 +8,8 @@
  * process with a reason on standard error.
  *
  * Without TERRACE_DRIVE and TERRACE_PREFIX, RocksDB's own Env is returned. In a program without
- * RocksDB this object does nothing: it needs only the C library. A process has one RocksDB: a second
- * one that asks for its Env ends it.
+ * RocksDB this object does nothing: it needs only the C library. A process has one RocksDB: a
+ * second one that asks for its Env ends it.
  */
 
 #define _GNU_SOURCE
