@@ -1,7 +1,8 @@
-//! The project's chores: `cargo xtask tidy | test | rocksdb | leveldb | guest | ci | soak | bench |
-//! figure | series | dist | api`. This file parses the command line and calls the chore. `test`
-//! runs `rocksdb`, `leveldb` and `guest`, among others. `ci` runs `tidy`, `api` and `test`, the
-//! demonstration, `dist`, the experiments with less work, and one figure.
+//! The project's chores: `cargo xtask tidy | test | rocksdb | rocksdbjni | leveldb | guest | ci |
+//! soak | bench | figure | series | dist | api`. This file parses the command line and calls the
+//! chore. `test` runs `rocksdb`, `rocksdbjni`, `leveldb` and `guest`, among others. `ci` runs
+//! `tidy`, `api` and `test`, the demonstration, `dist`, the experiments with less work, and one
+//! figure.
 //!
 //! A chore that fails ends with exit code 1, a command line that cannot be parsed with 2. `tidy`,
 //! `test` and `ci` go on after a step that failed, and fail at the end. But if the files of the
@@ -25,6 +26,7 @@ mod python;
 mod random;
 mod reference;
 mod rocksdb;
+mod rocksdbjni;
 mod series;
 mod soak;
 mod spent;
@@ -61,6 +63,8 @@ enum Chore {
     Test,
     /// Build the RocksDB plug-in and test it with the distribution's RocksDB; a part of `test`
     Rocksdb(rocksdb::Arguments),
+    /// Run RocksDB for the JVM, as it is published, on emulated drives; a part of `test`
+    Rocksdbjni(rocksdbjni::Arguments),
     /// Build the LevelDB plug-in and test it with the distribution's LevelDB; a part of `test`
     Leveldb(leveldb::Arguments),
     /// Tests on zoned block devices of a Linux kernel, in a virtual machine; a part of `test`
@@ -111,6 +115,10 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
         Chore::Rocksdb(kills) => {
             steps.run("packages of the system", || packages::provide(&packages::NEEDED));
             rocksdb::test(&workspace, &mut steps, *kills);
+        }
+        Chore::Rocksdbjni(arguments) => {
+            steps.run("packages of the system", || packages::provide(&packages::NEEDED));
+            rocksdbjni::test(&workspace, &mut steps, arguments);
         }
         Chore::Leveldb(arguments) => {
             steps.run("packages of the system", || packages::provide(&packages::NEEDED));

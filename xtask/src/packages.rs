@@ -29,7 +29,7 @@ pub(crate) const MKE2FS: &str = "/usr/sbin/mke2fs";
 
 /// Packages that the suite needs today: `cc` links every Rust program, so a machine that can build
 /// the project has it already, except for the slimmest of images.
-pub(crate) const NEEDED: [Package; 17] = [
+pub(crate) const NEEDED: [Package; 19] = [
     Package { name: "gcc", program: "cc", why: "the Rust toolchain links with it" },
     Package { name: "strace", program: "strace", why: "tests look at what is written and synced" },
     Package { name: "g++", program: "c++", why: "the plug-ins are C++" },
@@ -49,6 +49,12 @@ pub(crate) const NEEDED: [Package; 17] = [
         program: "/usr/include/leveldb/db.h",
         why: "the LevelDB plug-in is built against it",
     },
+    Package {
+        name: "default-jdk-headless",
+        program: "javac",
+        why: "RocksDB for the JVM is tested with it",
+    },
+    Package { name: "maven", program: "mvn", why: "it gets RocksDB for the JVM" },
     Package {
         name: "qemu-system-x86",
         program: "qemu-system-x86_64",

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: the tests of the workspace, canaries included, the tests on block devices,
-//! those of the plug-ins for RocksDB and LevelDB, of the package for Python, of the server with
-//! clients from elsewhere and of the live page in a browser, those in the guest and the examples of
-//! the package `terrace`. It first installs packages of the operating system that are missing.
+//! those of the plug-ins for RocksDB and LevelDB, of RocksDB for the JVM, of the package for Python,
+//! of the server with clients from elsewhere and of the live page in a browser, those in the guest
+//! and the examples of the package `terrace`. It first installs packages of the operating system that are missing.
 //! Where `losetup` finds no loop device for the user, the tests on block devices are left out, and
 //! a line says so. [`demo`] runs the demonstration and checks its result.
 
@@ -17,6 +17,7 @@ use crate::leveldb;
 use crate::packages;
 use crate::python;
 use crate::rocksdb;
+use crate::rocksdbjni;
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 
@@ -33,6 +34,7 @@ pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
         Ok(())
     });
     rocksdb::test(workspace, steps, rocksdb::Arguments::default());
+    rocksdbjni::test(workspace, steps, &rocksdbjni::Arguments::default());
     leveldb::test(workspace, steps, leveldb::Arguments::default());
     python::test(workspace, steps);
     clients::test(workspace, steps);
