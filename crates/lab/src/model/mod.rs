@@ -16,8 +16,8 @@
 //! | `shrink` | makes a failing script short |
 //!
 //! The operations are played one after the other; only the engine's own jobs run at the same time.
-//! Entries that expire are among them, and days that pass. Salvage is not tested. [`play`] must run inside a simulation;
-//! [`play_on`] plays on a real device.
+//! Entries that expire are among them, and days that pass. Salvage is not tested. [`play`] must run
+//! inside a simulation; [`play_on`] plays on a real device.
 
 mod contents;
 mod operation;

@@ -241,8 +241,8 @@ fn fill_and_empty_on_threads(rows: impl IntoIterator<Item = Row>) {
     }
 }
 
-/// Without the sliced row: full, it refuses a delete in some runs on threads (docs/sliced.md, Nearly
-/// full).
+/// Without the sliced row: a full store of it refuses a delete in some runs on threads
+/// (docs/sliced.md).
 #[test]
 fn a_full_store_is_emptied_by_deletes_under_every_row_on_threads() {
     fill_and_empty_on_threads(Row::ALL.into_iter().filter(|row| *row != Row::Sliced));

@@ -96,8 +96,8 @@ impl Step {
         }
     }
 
-    /// Whether it is a change of metadata alone. If such a commit fails, only the next opening finds
-    /// out whether it has come to the medium: until then the store is as before.
+    /// Whether it is a change of metadata alone. If such a commit fails, only the next opening
+    /// finds out whether it has come to the medium: until then the store is as before.
     fn is_commit(self) -> bool {
         matches!(self, Self::Create(_) | Self::Drop(_) | Self::Ingest(..))
     }
