@@ -82,10 +82,14 @@ pub(super) async fn list(
         creation_date: Some(time(bucket.created)),
         name: Some(name),
     });
-    let owner = Owner { display_name: Some("terrace".into()), id: Some("terrace".into()) };
     Ok(S3Response::new(ListBucketsOutput {
         buckets: Some(buckets.collect()),
-        owner: Some(owner),
+        owner: Some(owner()),
         ..ListBucketsOutput::default()
     }))
+}
+
+/// The owner of all buckets and objects: a name for clients that expect one.
+pub(super) fn owner() -> Owner {
+    Owner { display_name: Some("terrace".into()), id: Some("terrace".into()) }
 }

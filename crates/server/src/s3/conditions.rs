@@ -4,7 +4,7 @@
 use s3s::dto::{ETag, ETagCondition, Timestamp};
 use s3s::{S3Error, S3ErrorCode, S3Result};
 
-use super::answer::time;
+use super::answer::{refusal, time};
 use crate::objects::{Condition, ObjectRecord};
 
 /// The condition of a change.
@@ -44,7 +44,7 @@ impl OfRead {
             (None, None) => false,
         };
         if fails {
-            return Err(S3Error::new(S3ErrorCode::PreconditionFailed));
+            return Err(failed());
         }
         let is_known = match (&self.if_none_match, &self.if_modified_since) {
             (Some(condition), _) => is(condition),
@@ -53,6 +53,16 @@ impl OfRead {
         };
         if is_known { Err(S3Error::new(S3ErrorCode::NotModified)) } else { Ok(()) }
     }
+
+    /// Checks the conditions on the source of a copy, which cannot be `NotModified`: nothing is
+    /// read that the client could know.
+    pub(super) fn check_source(&self, found: &ObjectRecord) -> S3Result<()> {
+        self.check(found).map_err(|_| failed())
+    }
+}
+
+fn failed() -> S3Error {
+    refusal(S3ErrorCode::PreconditionFailed, "a condition of the request does not hold")
 }
 
 fn value(etag: ETag) -> String {

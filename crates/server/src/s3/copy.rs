@@ -91,14 +91,14 @@ pub(super) async fn object(
         let of = Arc::clone(&objects);
         let (from_bucket, from_key) = (from_bucket.clone(), from_key.clone());
         let found = blocking(move || of.head(&from_bucket, &from_key)).await?;
-        conditions.check(&found)?;
+        conditions.check_source(&found)?;
         let condition = Condition::Etag(found.etag());
         blocking(move || objects.annotate(&bucket, &key, &condition, change)).await?
     } else {
         of.check_bucket(&bucket).await?;
         let of = Arc::clone(&objects);
         let Found { mut record, body } = blocking(move || of.get(&from_bucket, &from_key)).await?;
-        conditions.check(&record)?;
+        conditions.check_source(&record)?;
         change(&mut record);
         let body = if record.size <= objects.options().entry_max {
             let size = record.size;
@@ -148,12 +148,16 @@ pub(super) async fn part(
         if_modified_since: input.copy_source_if_modified_since,
         if_unmodified_since: input.copy_source_if_unmodified_since,
     };
-    conditions.check(&record)?;
+    conditions.check_source(&record)?;
     let wrong = || refusal(S3ErrorCode::InvalidRange, "expected a range in the source");
     let range = match input.copy_source_range {
         None => 0..record.size,
         Some(text) => {
             let range = Range::parse(&text).map_err(|_| wrong())?;
+            // Unlike that of a read, it is not cut to the size: the client would miss bytes.
+            if matches!(range, Range::Int { last: Some(last), .. } if last >= record.size) {
+                return Err(wrong());
+            }
             range.check(record.size).map_err(|_| wrong())?
         }
     };

@@ -6,12 +6,13 @@
 
 use s3s::dto::{
     CommonPrefix, EncodingType, ListObjectsInput, ListObjectsOutput, ListObjectsV2Input,
-    ListObjectsV2Output, Object, ObjectStorageClass,
+    ListObjectsV2Output, Object, ObjectStorageClass, Owner,
 };
 use s3s::{S3ErrorCode, S3Request, S3Response, S3Result};
 
 use super::answer::{encoded, etag, refusal, size, time};
 use super::blocking::blocking;
+use super::buckets::owner;
 use super::operations::Operations;
 use crate::objects::{Listed, Listing, Wanted};
 
@@ -52,7 +53,6 @@ fn of_token(token: &str) -> S3Result<Listed> {
 }
 
 fn of_marker(marker: String, prefix: &str, delimiter: Option<&str>) -> Listed {
-    let delimiter = delimiter.filter(|text| !text.is_empty());
     let after = marker.strip_prefix(prefix).unwrap_or_default();
     match delimiter {
         Some(delimiter) if after.ends_with(delimiter) => Listed::Prefix(marker),
@@ -60,13 +60,14 @@ fn of_marker(marker: String, prefix: &str, delimiter: Option<&str>) -> Listed {
     }
 }
 
-/// The items of an answer.
-fn answer(listing: Listing, url: bool) -> (Vec<Object>, Vec<CommonPrefix>) {
+/// The items of an answer, with the owner of each if that is asked for.
+fn answer(listing: Listing, url: bool, owner: Option<&Owner>) -> (Vec<Object>, Vec<CommonPrefix>) {
     let objects = listing.objects.into_iter().map(|(key, record)| Object {
         e_tag: Some(etag(record.etag())),
         last_modified: Some(time(record.modified)),
         size: Some(size(record.size)),
         key: Some(encoded(key, url)),
+        owner: owner.cloned(),
         storage_class: Some(ObjectStorageClass::from_static(ObjectStorageClass::STANDARD)),
         ..Object::default()
     });
@@ -79,9 +80,11 @@ pub(super) async fn second(
     of: &Operations,
     request: S3Request<ListObjectsV2Input>,
 ) -> S3Result<S3Response<ListObjectsV2Output>> {
-    let (objects, input) = (of.objects(), request.input);
+    let (objects, mut input) = (of.objects(), request.input);
     let max = items(input.max_keys, "max-keys")?;
-    let after = match (&input.continuation_token, &input.start_after) {
+    input.delimiter = input.delimiter.filter(|text| !text.is_empty());
+    let token_given = input.continuation_token.as_ref().filter(|token| !token.is_empty());
+    let after = match (token_given, &input.start_after) {
         (Some(token), _) => Some(of_token(token)?),
         (None, after) => after.clone().map(Listed::Key),
     };
@@ -91,7 +94,8 @@ pub(super) async fn second(
     let mut listing = blocking(move || objects.list(&bucket, &wanted)).await?;
     let next = listing.next.take();
     let url = is_url(input.encoding_type.as_ref());
-    let (contents, prefixes) = answer(listing, url);
+    let owner = input.fetch_owner.filter(|is| *is).map(|_| owner());
+    let (contents, prefixes) = answer(listing, url, owner.as_ref());
     let count = i32::try_from(contents.len() + prefixes.len()).unwrap_or(ITEMS_MAX);
     Ok(S3Response::new(ListObjectsV2Output {
         name: Some(input.bucket),
@@ -114,8 +118,9 @@ pub(super) async fn first(
     of: &Operations,
     request: S3Request<ListObjectsInput>,
 ) -> S3Result<S3Response<ListObjectsOutput>> {
-    let (objects, input) = (of.objects(), request.input);
+    let (objects, mut input) = (of.objects(), request.input);
     let max = items(input.max_keys, "max-keys")?;
+    input.delimiter = input.delimiter.filter(|text| !text.is_empty());
     let prefix = input.prefix.clone().unwrap_or_default();
     let delimiter = input.delimiter.clone();
     let marker = input.marker.clone().filter(|marker| !marker.is_empty());
@@ -125,7 +130,7 @@ pub(super) async fn first(
     let mut listing = blocking(move || objects.list(&bucket, &wanted)).await?;
     let next = listing.next.take();
     let url = is_url(input.encoding_type.as_ref());
-    let (contents, prefixes) = answer(listing, url);
+    let (contents, prefixes) = answer(listing, url, Some(&owner()));
     let is_truncated = Some(next.is_some());
     let next_marker = next.map(|next| match next {
         Listed::Key(text) | Listed::Prefix(text) => encoded(text, url),

@@ -11,6 +11,7 @@
 //! | `pieces` | the body of an answer |
 //! | `attributes`, `conditions` | headers and conditions, to and from those of S3 |
 //! | `answer` | errors, times and ETags, as S3 has them |
+//! | `unsupported` | requests for what the server does not do |
 //! | `blocking` | calls of the store in threads that may wait |
 //!
 //! Other operations answer `NotImplemented`. Versions, access lists, encryption and locks are not
@@ -40,5 +41,6 @@ mod operations;
 mod pieces;
 mod put;
 mod tags;
+mod unsupported;
 
 pub(crate) use operations::Operations;

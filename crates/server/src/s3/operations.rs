@@ -10,7 +10,7 @@ use s3s::{S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result};
 use super::answer::refusal;
 use super::blocking::blocking;
 use super::intake::Intake;
-use super::{buckets, copy, delete, get, list, multipart, put, tags};
+use super::{buckets, copy, delete, get, list, multipart, put, tags, unsupported};
 use crate::metrics::Metrics;
 use crate::objects::Objects;
 
@@ -72,6 +72,7 @@ macro_rules! operations {
         impl S3 for Operations {
             $(
                 async fn $name(&self, request: S3Request<$input>) -> S3Result<S3Response<$output>> {
+                    unsupported::check(&request.uri, &request.headers)?;
                     $call(self, request).await
                 }
             )*

@@ -5,7 +5,7 @@ use terrace_env::runner;
 use terrace_server::objects::CHUNK;
 
 use crate::client::{Answer, Client};
-use crate::rig::{MEDIA, Rig, Store, bytes};
+use crate::rig::{MEDIA, Medium, Rig, Store, bytes};
 
 fn etag(body: &[u8]) -> String {
     let md5 = Md5::checksum(body);
@@ -256,6 +256,13 @@ fn lists_go_on_where_they_ended_and_group_by_delimiter() {
     let none = client.ask("GET", "/bucket", &[("list-type", "2"), ("max-keys", "0")]).expect(200);
     assert_eq!(none.all("IsTruncated"), ["false"]);
     client.ask("GET", "/bucket", &[("list-type", "2"), ("max-keys", "-1")]).expect(400);
+    let empty = [("list-type", "2"), ("continuation-token", ""), ("delimiter", "")];
+    let all = client.ask("GET", "/bucket", &empty).expect(200);
+    assert!(all.all("Delimiter").is_empty() && all.all("ID").is_empty(), "{}", all.text());
+    assert!(!all.all("Key").is_empty());
+    let owners = client.ask("GET", "/bucket", &[("list-type", "2"), ("fetch-owner", "true")]);
+    let owners = owners.expect(200);
+    assert_eq!(owners.all("ID").len(), owners.all("Key").len());
     assert_eq!(rig.stop(), 0);
 }
 
@@ -282,6 +289,9 @@ fn copies_tags_and_metadata_are_kept() {
             assert_eq!(got.headers["content-type"], "text/x");
             assert_eq!(got.headers["x-amz-meta-who"], "me");
             assert_eq!(got.headers["x-amz-tagging-count"], "2");
+            let known = ("x-amz-copy-source-if-none-match", got.headers["etag"].as_str());
+            let refused = with(&client, "PUT", "/bucket/to", &[source, known]).expect(412);
+            assert_eq!(refused.all("Code"), ["PreconditionFailed"], "never `NotModified`");
             let source = ("x-amz-copy-source", "/bucket/to");
             with(&client, "PUT", "/bucket/to", &[source]).expect(400);
             let files = rig.objects.body_files();
@@ -311,4 +321,55 @@ fn copies_tags_and_metadata_are_kept() {
         assert_eq!(rig.stop(), 0);
         store.check();
     }
+}
+
+#[test]
+fn what_the_server_does_not_do_is_refused_and_not_ignored() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    client.put("/bucket/a", b"a").expect(200);
+    for (method, path, query, body) in [
+        ("PUT", "/bucket", "versioning", "<VersioningConfiguration/>"),
+        ("GET", "/bucket", "versions", ""),
+        ("GET", "/bucket", "lifecycle", ""),
+        ("GET", "/bucket", "cors", ""),
+        ("GET", "/bucket", "policy", ""),
+        ("GET", "/bucket", "object-lock", ""),
+        ("GET", "/bucket/a", "retention", ""),
+        ("GET", "/bucket/a", "acl", ""),
+    ] {
+        let answer = client.send(method, path, &[(query, "")], &[], body.as_bytes()).unwrap();
+        assert_eq!(answer.expect(501).all("Code"), ["NotImplemented"], "{query}");
+    }
+    let locked = [("x-amz-object-lock-mode", "COMPLIANCE")];
+    client.send("PUT", "/bucket/b", &[], &locked, b"b").unwrap().expect(501);
+    let public = [("x-amz-acl", "public-read")];
+    client.send("PUT", "/bucket/b", &[], &public, b"b").unwrap().expect(400);
+    client.get("/bucket/b").expect(404);
+    client.ask("DELETE", "/bucket/a", &[("versionId", "1")]).expect(404);
+    client.ask("GET", "/bucket/a", &[("versionId", "null")]).expect(200);
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
+fn a_part_is_copied_from_a_range_within_its_source_only() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    client.put("/bucket/from", b"12345").expect(200);
+    let begun = client.ask("POST", "/bucket/to", &[("uploads", "")]).expect(200);
+    let id = begun.all("UploadId").remove(0);
+    let query = [("partNumber", "1"), ("uploadId", id.as_str())];
+    for (range, status) in [("0-4", 200), ("1-2", 200), ("0-5", 416), ("0-21", 416), ("5-5", 416)] {
+        let range = format!("bytes={range}");
+        let source =
+            [("x-amz-copy-source", "/bucket/from"), ("x-amz-copy-source-range", range.as_str())];
+        let copied = client.send("PUT", "/bucket/to", &query, &source, b"").unwrap();
+        assert_eq!(copied.status, status, "{range}: {}", copied.text());
+    }
+    client.ask("DELETE", "/bucket/to", &[("uploadId", id.as_str())]).expect(204);
+    assert_eq!((rig.objects.body_files(), rig.stop()), (0, 0));
 }
