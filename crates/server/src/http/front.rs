@@ -18,6 +18,7 @@ use s3s::service::S3Service;
 use terrace_env::runner;
 
 use super::patience::Patience;
+use super::roster::{Answering, Presence};
 use crate::access::Note;
 use crate::admin::{self, Admin};
 use crate::metrics::Metrics;
@@ -35,12 +36,13 @@ pub(crate) struct Front {
 
 impl Front {
     /// Answers a request.
-    pub(crate) async fn answer(
+    pub(super) async fn answer(
         &self,
         peer: SocketAddr,
+        presence: &Arc<Presence>,
         mut request: Request<Incoming>,
-    ) -> Result<Response<Body>, Infallible> {
-        let begun = runner::now();
+    ) -> Result<Response<Answering<Body>>, Infallible> {
+        let (begun, in_request) = (runner::now(), presence.begin_request());
         let note = Note::default();
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let is_admin = uri.path().starts_with(admin::PREFIX);
@@ -51,7 +53,8 @@ impl Front {
             self.admin.answer(peer, &method, uri.path(), uri.query()).await
         } else {
             request.extensions_mut().insert(note.clone());
-            let body = |body| Body::http_body(Patience::new(body, self.idle_max));
+            let presence = Arc::clone(presence);
+            let body = |body| Body::http_body(Patience::new(body, self.idle_max, presence));
             match self.service.call(request.map(body)).await {
                 Ok(response) => response,
                 Err(error) => {
@@ -66,7 +69,7 @@ impl Front {
         self.metrics.answered(operation, status, latency);
         let path = uri.path();
         tracing::debug!(%peer, %method, path, operation, status, ?latency, "request");
-        Ok(response)
+        Ok(response.map(|body| Answering::new(body, in_request)))
     }
 }
 

@@ -1,6 +1,8 @@
 //! [`Listener`]: accepts connections, serves each one, and ends all of them.
 //!
-//! - At most a number of connections is open. Further ones wait in the system's queue.
+//! - At most a number of connections is open. For a further one, the connection that has waited
+//!   longest for its client is ended ([`Roster`]). If none waits, the further ones stay in the
+//!   system's queue.
 //! - The head of a request must come within a time, which also ends idle connections, and is
 //!   limited in size and in its number of headers. So is the handshake of TLS in time. A client
 //!   that takes no bytes of an answer for a time is cut off.
@@ -18,11 +20,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time;
 use tokio_rustls::TlsAcceptor;
 
 use super::front::Front;
+use super::roster::{Presence, Roster};
 use super::stalls::Stalls;
 
 /// Bytes of a partial head at which it is refused. The last read may complete one of twice as many.
@@ -31,6 +34,8 @@ const HEAD_MAX: usize = 32 << 10;
 const HEADERS_MAX: usize = 128;
 /// Pause after an error of accepting, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
+/// Pause between connections that are ended for the same new one.
+const NEXT_END: Duration = Duration::from_millis(20);
 
 /// Limits on connections.
 #[derive(Clone, Copy, Debug)]
@@ -57,11 +62,12 @@ impl Listener {
     pub(crate) async fn serve(self, mut ends: watch::Receiver<bool>) -> usize {
         let limits = self.limits;
         let places = Arc::new(Semaphore::new(limits.connections_max));
+        let roster = Arc::new(Roster::default());
         loop {
             let accepted = tokio::select! {
                 biased;
                 () = ended(&mut ends) => break,
-                accepted = accept(&self.socket, &places) => accepted,
+                accepted = accept(&self.socket, &places, &roster) => accepted,
             };
             let (place, stream, peer) = match accepted {
                 Ok(accepted) => accepted,
@@ -72,14 +78,21 @@ impl Listener {
                 }
             };
             let (front, tls, ends) = (Arc::clone(&self.front), self.tls.clone(), ends.clone());
+            let seat = roster.enter();
             tokio::spawn(async move {
                 front.metrics.opened();
-                if let Err(reason) = connection(stream, peer, tls, &front, limits, ends).await {
+                let presence = seat.presence();
+                let serving = connection(stream, (peer, presence), tls, &front, limits, ends);
+                let served = tokio::select! {
+                    served = serving => served,
+                    () = presence.ended() => Err("ended for another connection".to_owned()),
+                };
+                if let Err(reason) = served {
                     front.metrics.failed();
                     tracing::debug!(%peer, reason, "a connection failed");
                 }
                 front.metrics.closed();
-                drop(place);
+                drop((seat, place));
             });
         }
         drop(self.socket);
@@ -100,15 +113,24 @@ async fn ended(ends: &mut watch::Receiver<bool>) {
 async fn accept(
     socket: &TcpListener,
     places: &Arc<Semaphore>,
-) -> io::Result<(tokio::sync::OwnedSemaphorePermit, TcpStream, SocketAddr)> {
-    let place = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
+    roster: &Roster,
+) -> io::Result<(OwnedSemaphorePermit, TcpStream, SocketAddr)> {
     let (stream, peer) = socket.accept().await?;
-    Ok((place, stream, peer))
+    loop {
+        if let Ok(place) = Arc::clone(places).try_acquire_owned() {
+            return Ok((place, stream, peer));
+        }
+        roster.end_longest_wait();
+        let place = time::timeout(NEXT_END, Arc::clone(places).acquire_owned()).await;
+        if let Ok(place) = place {
+            return Ok((place.map_err(io::Error::other)?, stream, peer));
+        }
+    }
 }
 
 async fn connection(
     stream: TcpStream,
-    peer: SocketAddr,
+    of: (SocketAddr, &Arc<Presence>),
     tls: Option<TlsAcceptor>,
     front: &Arc<Front>,
     limits: Limits,
@@ -116,23 +138,23 @@ async fn connection(
 ) -> Result<(), String> {
     // Answers are written whole, so a delay would only add to latencies.
     let _ = stream.set_nodelay(true);
-    let Some(tls) = tls else { return requests(stream, peer, front, limits, ends).await };
+    let Some(tls) = tls else { return requests(stream, of, front, limits, ends).await };
     let shaken = time::timeout(limits.idle_max, tls.accept(stream)).await;
     let stream = shaken.map_err(|_| "no handshake")?.map_err(|error| error.to_string())?;
-    requests(stream, peer, front, limits, ends).await
+    requests(stream, of, front, limits, ends).await
 }
 
 async fn requests<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: T,
-    peer: SocketAddr,
+    (peer, presence): (SocketAddr, &Arc<Presence>),
     front: &Arc<Front>,
     limits: Limits,
     mut ends: watch::Receiver<bool>,
 ) -> Result<(), String> {
-    let stream = TokioIo::new(Stalls::new(stream, limits.idle_max));
+    let stream = TokioIo::new(Stalls::new(stream, limits.idle_max, Arc::clone(presence)));
     let answer = service_fn(|request| {
-        let front = Arc::clone(front);
-        async move { front.answer(peer, request).await }
+        let (front, presence) = (Arc::clone(front), Arc::clone(presence));
+        async move { front.answer(peer, &presence, request).await }
     });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())

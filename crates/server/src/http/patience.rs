@@ -4,6 +4,7 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,6 +13,8 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use s3s::StdError;
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::roster::Presence;
+
 /// See the [module](self).
 pub(super) struct Patience {
     body: Incoming,
@@ -19,11 +22,12 @@ pub(super) struct Patience {
     /// Ends the wait that has begun.
     timer: Pin<Box<Sleep>>,
     waits: bool,
+    presence: Arc<Presence>,
 }
 
 impl Patience {
-    pub(super) fn new(body: Incoming, limit: Duration) -> Self {
-        Self { body, limit, timer: Box::pin(sleep(limit)), waits: false }
+    pub(super) fn new(body: Incoming, limit: Duration, presence: Arc<Presence>) -> Self {
+        Self { body, limit, timer: Box::pin(sleep(limit)), waits: false, presence }
     }
 }
 
@@ -36,11 +40,14 @@ impl Body for Patience {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
-            self.waits = false;
+            if std::mem::take(&mut self.waits) {
+                self.presence.waits_for_body(false);
+            }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         if !self.waits {
             self.waits = true;
+            self.presence.waits_for_body(true);
             let end = Instant::now() + self.limit;
             self.timer.as_mut().reset(end);
         }

@@ -4,11 +4,14 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
+
+use super::roster::Presence;
 
 /// See the [module](self).
 pub(super) struct Stalls<T> {
@@ -17,11 +20,12 @@ pub(super) struct Stalls<T> {
     /// Ends the stall that has begun.
     timer: Pin<Box<Sleep>>,
     is_stalled: bool,
+    presence: Arc<Presence>,
 }
 
 impl<T> Stalls<T> {
-    pub(super) fn new(inner: T, limit: Duration) -> Self {
-        Self { inner, limit, timer: Box::pin(sleep(limit)), is_stalled: false }
+    pub(super) fn new(inner: T, limit: Duration, presence: Arc<Presence>) -> Self {
+        Self { inner, limit, timer: Box::pin(sleep(limit)), is_stalled: false, presence }
     }
 
     /// The result of a write, or an error after a long stall.
@@ -31,11 +35,14 @@ impl<T> Stalls<T> {
         written: Poll<io::Result<R>>,
     ) -> Poll<io::Result<R>> {
         if written.is_ready() {
-            self.is_stalled = false;
+            if std::mem::take(&mut self.is_stalled) {
+                self.presence.waits_for_room(false);
+            }
             return written;
         }
         if !self.is_stalled {
             self.is_stalled = true;
+            self.presence.waits_for_room(true);
             self.timer.as_mut().reset(Instant::now() + self.limit);
         }
         ready!(self.timer.as_mut().poll(context));

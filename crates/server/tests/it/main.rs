@@ -4,6 +4,8 @@
 //! `cargo xtask test`, from `tests/clients`.
 
 mod client;
+mod cuts;
+mod dashboards;
 mod hostile;
 mod kills;
 mod leftovers;
