@@ -1,5 +1,5 @@
-//! [`check`]: refuses requests that ask for what the server does not do, so that nobody takes a
-//! promise for given: versions, encryption by the server, locks, access lists, redirects.
+//! [`check`]: refuses requests for features that the server does not have, instead of ignoring them:
+//! versions, encryption by the server, locks, access lists, redirects.
 //!
 //! Operations that are wholly about one of these are refused by their names
 //! ([`Operations`](super::Operations)). Here are the headers and the query of the others.
