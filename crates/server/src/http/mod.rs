@@ -1,9 +1,9 @@
 //! HTTP: connections, and the way from a request to its answer.
 //!
-//! `listener` accepts connections, up to a limit, and ends them; `roster` knows which one has waited
-//! longest for its client, and ends it when another needs its place; `stalls` ends those whose client
-//! takes no bytes, `patience` requests whose body stops; `front` answers a request; `tls` reads
-//! certificates.
+//! `listener` accepts connections, up to a limit, and ends them; `roster` knows which one has
+//! waited longest for its client, and ends it when another needs its place; `stalls` ends those
+//! whose client takes no bytes, `patience` requests whose body stops; `front` answers a request;
+//! `tls` reads certificates.
 
 mod front;
 mod listener;

@@ -1,5 +1,5 @@
-//! [`check`]: refuses requests for features that the server does not have, instead of ignoring them:
-//! versions, encryption by the server, locks, access lists, redirects.
+//! [`check`]: refuses requests for features that the server does not have: versions, encryption by
+//! the server, locks, access lists, redirects. Nothing of that kind is ignored.
 //!
 //! Operations that are wholly about one of these are refused by their names
 //! ([`Operations`](super::Operations)). Here are the headers and the query of the others.
