@@ -75,7 +75,7 @@ public final class Load {
     private static void schema(Session session, String memtable) {
         session.execute("CREATE KEYSPACE IF NOT EXISTS loops WITH replication = "
             + "{'class': 'SimpleStrategy', 'replication_factor': 3}");
-        session.execute("CREATE TABLE IF NOT EXISTS loops.entries "
+        session.execute("CREATE TABLE IF NOT EXISTS loops.numbers "
             + "(p int, c int, n bigint, filler text, PRIMARY KEY (p, c)) "
             + "WITH memtable = '" + memtable + "'");
     }
@@ -83,7 +83,7 @@ public final class Load {
     private static void write(Session session, long seed, long first, long count, Path notes)
             throws Exception {
         PreparedStatement insert = session.prepare(
-            "INSERT INTO entries (p, c, n, filler) VALUES (?, ?, ?, ?) USING TIMESTAMP ?");
+            "INSERT INTO numbers (p, c, n, filler) VALUES (?, ?, ?, ?) USING TIMESTAMP ?");
         insert.setConsistencyLevel(ConsistencyLevel.QUORUM);
         AtomicLong next = new AtomicLong(first);
         AtomicLong acknowledged = new AtomicLong();
@@ -143,7 +143,7 @@ public final class Load {
                 range[0] = Math.max(range[0], number);
             }
         }
-        PreparedStatement select = session.prepare("SELECT n FROM entries WHERE p = ? AND c = ?");
+        PreparedStatement select = session.prepare("SELECT n FROM numbers WHERE p = ? AND c = ?");
         select.setConsistencyLevel(ConsistencyLevel.QUORUM);
         long lost = 0;
         for (Map.Entry<String, long[]> one : expected.entrySet()) {
