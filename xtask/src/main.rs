@@ -1,8 +1,8 @@
-//! The project's chores: `cargo xtask tidy | test | rocksdb | rocksdbjni | leveldb | guest | ci |
-//! soak | bench | figure | series | dist | api`. This file parses the command line and calls the
-//! chore. `test` runs `rocksdb`, `rocksdbjni`, `leveldb` and `guest`, among others. `ci` runs
-//! `tidy`, `api` and `test`, the demonstration, `dist`, the experiments with less work, and one
-//! figure.
+//! The project's chores: `cargo xtask tidy | test | rocksdb | rocksdbjni | leveldb | cluster |
+//! guest | ci | soak | bench | figure | series | dist | api`. This file parses the command line and
+//! calls the chore. `test` runs `rocksdb`, `rocksdbjni`, `leveldb` and `guest`, among others. `ci`
+//! runs `tidy`, `api` and `test`, the demonstration, `dist`, the experiments with less work, and
+//! one figure.
 //!
 //! A chore that fails ends with exit code 1, a command line that cannot be parsed with 2. `tidy`,
 //! `test` and `ci` go on after a step that failed, and fail at the end. But if the files of the
@@ -13,6 +13,7 @@ mod bench;
 mod browser;
 mod built;
 mod clients;
+mod cluster;
 mod dist;
 mod figure;
 mod guest;
@@ -67,6 +68,8 @@ enum Chore {
     Rocksdbjni(rocksdbjni::Arguments),
     /// Build the LevelDB plug-in and test it with the distribution's LevelDB; a part of `test`
     Leveldb(leveldb::Arguments),
+    /// Three nodes of Apache Cassandra on emulated drives, and loops in which they are killed
+    Cluster(cluster::Arguments),
     /// Tests on zoned block devices of a Linux kernel, in a virtual machine; a part of `test`
     Guest(guest::Arguments),
     /// Everything that CI runs: tidy, test, the demonstration and the experiments in a release
@@ -123,6 +126,10 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
         Chore::Leveldb(arguments) => {
             steps.run("packages of the system", || packages::provide(&packages::NEEDED));
             leveldb::test(&workspace, &mut steps, *arguments);
+        }
+        Chore::Cluster(arguments) => {
+            steps.run("packages of the system", || packages::provide(&packages::NEEDED));
+            cluster::run(&workspace, &mut steps, *arguments);
         }
         Chore::Ci => {
             // A test that writes its golden passes whatever the result is.

@@ -68,6 +68,12 @@ pub(crate) const NEEDED: [Package; 19] = [
     Package { name: "rclone", program: "rclone", why: "the server is tested with it" },
     Package { name: "chromium", program: "chromium", why: "the live page is looked at with it" },
     Package { name: "openssl", program: "openssl", why: "it makes a certificate for the server" },
+    Package {
+        name: "openjdk-17-jdk-headless",
+        program: "javac",
+        why: "Cassandra is tested with a memtable of ours",
+    },
+    Package { name: "maven", program: "mvn", why: "it fetches Cassandra" },
     Package { name: "s3cmd", program: "s3cmd", why: "the server is tested with it" },
 ];
 

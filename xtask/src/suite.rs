@@ -1,7 +1,8 @@
 //! `cargo xtask test`: the tests of the workspace, canaries included, the tests on block devices,
 //! those of the plug-ins for RocksDB and LevelDB, of RocksDB for the JVM, of the package for Python,
-//! of the server with clients from elsewhere and of the live page in a browser, those in the guest
-//! and the examples of the package `terrace`. It first installs packages of the operating system that are missing.
+//! of the server with clients from elsewhere, of the live page in a browser and of Cassandra, those
+//! in the guest and the examples of the package `terrace`. It first installs packages of the
+//! operating system that are missing.
 //! Where `losetup` finds no loop device for the user, the tests on block devices are left out, and
 //! a line says so. [`demo`] runs the demonstration and checks its result.
 
@@ -13,6 +14,7 @@ use serde_json::Value;
 use crate::browser;
 use crate::built::Built;
 use crate::clients;
+use crate::cluster;
 use crate::leveldb;
 use crate::packages;
 use crate::python;
@@ -39,6 +41,7 @@ pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
     python::test(workspace, steps);
     clients::test(workspace, steps);
     browser::test(workspace, steps);
+    cluster::test(workspace, steps);
     let (mut guest, output) = (xtask("guest"), workspace.target().join("guest.log"));
     steps.beside("test: zoned block devices in a guest", &mut guest, &output, |steps| {
         // A step for each program, so that the table of steps says which one is dear.

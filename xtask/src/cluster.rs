@@ -1,0 +1,109 @@
+//! `cargo xtask cluster`: three nodes of Apache Cassandra on this machine, each with its tables on
+//! an emulated zoned drive of its own, by the memtable of `bindings/cassandra`.
+//!
+//! Maven fetches Cassandra and builds the memtable. Without `--loops` the nodes run for a time that
+//! the command line gives, for clients on 127.0.0.1 to 127.0.0.3, port 9042. With `--loops` nodes
+//! are killed while a client writes ([`loops`]). All processes end with this one's chore. The heap
+//! of a node is 768 MiB, and a node takes about 1.2 GiB.
+
+mod loops;
+mod node;
+mod parts;
+
+use std::time::Duration;
+
+use crate::step::Steps;
+use crate::workspace::Workspace;
+use loops::Loops;
+use parts::Parts;
+
+/// Memory that three nodes and a client need, in bytes.
+const MEMORY: u64 = 6 << 30;
+
+/// The nodes and the loops, as the command line asks for them.
+#[derive(Clone, Copy, clap::Args)]
+pub(crate) struct Arguments {
+    /// How many times nodes are killed while a client writes; 0: the nodes only run
+    #[arg(long, default_value_t = Arguments::default().loops)]
+    loops: u64,
+    /// Seed of the keys, the nodes and the moments of the kills
+    #[arg(long, default_value_t = Arguments::default().seed)]
+    seed: u64,
+    /// Writes in a loop
+    #[arg(long, default_value_t = Arguments::default().writes)]
+    writes: u64,
+    /// Minutes for which the nodes run without loops
+    #[arg(long, default_value_t = Arguments::default().minutes)]
+    minutes: u64,
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Self { loops: 0, seed: 1, writes: 3000, minutes: 60 }
+    }
+}
+
+/// Starts the nodes, and stops them after the loops or the time.
+pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, arguments: Arguments) {
+    let parts = Parts::new(workspace);
+    if !build(&parts, steps) {
+        return;
+    }
+    if arguments.loops > 0 {
+        steps.run("cluster: loops", || loop_through(&parts, arguments));
+        return;
+    }
+    steps.run("cluster: three nodes", || {
+        let _loops = Loops::start(&parts, arguments.seed, arguments.writes)?;
+        eprintln!("127.0.0.1 to 127.0.0.3, port 9042, for {} minutes", arguments.minutes);
+        std::thread::sleep(Duration::from_secs(60 * arguments.minutes));
+        Ok(())
+    });
+}
+
+/// The part of the test suite: the tests of the memtable, and two loops where memory suffices.
+pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
+    let parts = Parts::new(workspace);
+    if !build(&parts, steps) {
+        return;
+    }
+    steps.run("test: Cassandra, memtable", || parts.test());
+    const NAME: &str = "test: Cassandra, cluster";
+    let available = Parts::memory_available();
+    if available < MEMORY {
+        eprintln!(
+            "== {NAME}: left out, expected {} MiB of available memory, found {}",
+            MEMORY >> 20,
+            available >> 20
+        );
+        return;
+    }
+    let arguments = Arguments { loops: 2, ..Arguments::default() };
+    steps.run(NAME, || loop_through(&parts, arguments));
+}
+
+fn build(parts: &Parts<'_>, steps: &mut Steps) -> bool {
+    let mut is_built = false;
+    steps.run("test: Cassandra, build", || {
+        parts.build()?;
+        is_built = true;
+        Ok(())
+    });
+    is_built
+}
+
+fn loop_through(parts: &Parts<'_>, arguments: Arguments) -> anyhow::Result<()> {
+    eprintln!("{} loops, seed {}", arguments.loops, arguments.seed);
+    let mut cluster = Loops::start(parts, arguments.seed, arguments.writes)?;
+    let mut done = Vec::new();
+    for index in 0..arguments.loops {
+        match cluster.run(index) {
+            Ok(one) => done.push(one),
+            Err(error) => {
+                _ = loops::close(&done);
+                return Err(error.context(format!("loop {index}, seed {}", arguments.seed)));
+            }
+        }
+    }
+    loops::close(&done)
+}
