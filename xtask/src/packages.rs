@@ -50,11 +50,11 @@ pub(crate) const NEEDED: [Package; 19] = [
         why: "the LevelDB plug-in is built against it",
     },
     Package {
-        name: "default-jdk-headless",
+        name: "openjdk-17-jdk-headless",
         program: "javac",
-        why: "RocksDB for the JVM is tested with it",
+        why: "RocksDB for the JVM and Cassandra are run by it",
     },
-    Package { name: "maven", program: "mvn", why: "it gets RocksDB for the JVM" },
+    Package { name: "maven", program: "mvn", why: "it fetches Cassandra and RocksDB for the JVM" },
     Package {
         name: "qemu-system-x86",
         program: "qemu-system-x86_64",
@@ -68,12 +68,6 @@ pub(crate) const NEEDED: [Package; 19] = [
     Package { name: "rclone", program: "rclone", why: "the server is tested with it" },
     Package { name: "chromium", program: "chromium", why: "the live page is looked at with it" },
     Package { name: "openssl", program: "openssl", why: "it makes a certificate for the server" },
-    Package {
-        name: "openjdk-17-jdk-headless",
-        program: "javac",
-        why: "Cassandra is tested with a memtable of ours",
-    },
-    Package { name: "maven", program: "mvn", why: "it fetches Cassandra" },
     Package { name: "s3cmd", program: "s3cmd", why: "the server is tested with it" },
 ];
 
