@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 /// The version of RocksDB that Kafka Streams is made for.
 const WITH_KAFKA: &str = "10.1.3";
 
-/// What the command line asks for.
+/// Arguments of the command line.
 #[derive(Clone, clap::Args)]
 pub(crate) struct Arguments {
     /// The version of RocksDB

@@ -1,8 +1,8 @@
 //! `cargo xtask test`: the tests of the workspace, canaries included, the tests on block devices,
-//! those of the plug-ins for RocksDB and LevelDB, of RocksDB for the JVM, of the package for Python,
-//! of the server with clients from elsewhere, of the live page in a browser and of Cassandra, those
-//! in the guest and the examples of the package `terrace`. It first installs packages of the
-//! operating system that are missing.
+//! those of the plug-ins for RocksDB and LevelDB, of RocksDB for the JVM, of the package for
+//! Python, of the server with clients from elsewhere, of the live page in a browser and of
+//! Cassandra, those in the guest and the examples of the package `terrace`. It first installs
+//! packages of the operating system that are missing.
 //! Where `losetup` finds no loop device for the user, the tests on block devices are left out, and
 //! a line says so. [`demo`] runs the demonstration and checks its result.
 

@@ -5,12 +5,12 @@
 //! |---|---|
 //! | one | one node is killed while writes run, and started again |
 //! | all | all nodes are killed while writes run, and started in one of the six orders |
-//! | stale | one node is killed; rows are overwritten; the others are killed; the stale one starts first |
-//! | replace | one node is killed while writes run, loses all files and its drive, and is replaced |
+//! | stale | one is killed; rows are overwritten; the others are killed; the stale one starts |
+//! | replace | one node is killed while writes run, loses files and drive, and is replaced |
 //!
 //! `terrace check` verifies the store of each killed node before the node starts again. All rows
-//! with an acknowledged write since the cluster was made are read at QUORUM at the end of each loop.
-//! The seed decides the keys, the nodes and the moments of the kills.
+//! with an acknowledged write since the cluster was made are read at QUORUM at the end of each
+//! loop. The seed decides the keys, the nodes and the moments of the kills.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ pub(super) struct Done {
     seconds: f64,
 }
 
-/// What a client says of its writes.
+/// Account of a client on its writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Written {
     acknowledged: u64,
@@ -243,9 +243,8 @@ pub(super) fn close(done: &[Done]) -> anyhow::Result<()> {
         let Done { kind, written, lost, checks, seconds } = one;
         let Written { acknowledged, failed, p99_us } = written;
         let p99 = *p99_us as f64 / 1e3;
-        println!(
-            "| {kind} | {acknowledged} | {failed} | {lost} | {checks} | {p99:.1} ms | {seconds:.0} |"
-        );
+        let times = format!("{p99:.1} ms | {seconds:.0}");
+        println!("| {kind} | {acknowledged} | {failed} | {lost} | {checks} | {times} |");
     }
     for one in done {
         ensure!(one.lost == 0, "{}: expected no lost write, found {}", one.kind, one.lost);

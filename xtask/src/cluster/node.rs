@@ -1,8 +1,8 @@
 //! One node of Cassandra as a process: its files, its start, its death.
 //!
-//! A node N listens on 127.0.0.N. In its directory are `drive.img`, an emulated zoned drive with the
-//! tables on Terrace; `data`, Cassandra's own files; and `log`, its output. A node that is dropped
-//! is killed.
+//! A node N listens on 127.0.0.N. In its directory are `drive.img`, an emulated zoned drive with
+//! the tables on Terrace; `data`, Cassandra's own files; and `log`, its output. A node that is
+//! dropped is killed.
 
 use std::fs::File;
 use std::net::{SocketAddr, TcpStream};
@@ -136,7 +136,7 @@ impl<'a> Node<'a> {
     }
 
     fn yaml(&self, replaces: bool) -> String {
-        // A seed does not stream what it replaces.
+        // A seed does not stream the data of the node that it replaces.
         let seeds: Vec<_> = (1..=NODES)
             .filter(|number| !(replaces && *number == self.number))
             .map(|number| format!("127.0.0.{number}:7000"))

@@ -10,7 +10,7 @@ use std::fmt;
 /// Operations for which a feature stays present.
 const PRESENT: usize = 20;
 
-/// What scripts do with a store.
+/// Feature of a store that scripts use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
     /// A range delete, in memory.

@@ -230,7 +230,7 @@ fn check_answers(
         assert!(!ended.contains(&Ended::Acknowledged), "{told}");
         return;
     }
-    // What has no log goes to tables.
+    // Entries without a log go to tables.
     let is_mended = end == End::HasNoSpace;
     for (asked, ended) in asked.iter().zip(ended) {
         let must_fail = !is_mended && asks_for(*asked, call);

@@ -8,7 +8,7 @@
 //! given bytes in the tiers, least is rewritten if `T` falls with the root of `a`: so where `a T`,
 //! upper bytes over bytes of the last level, times the age `T` is the same at each visit. This
 //! product is the *heat* of a part. If a tenth of the keys gets nine tenths of the writes, the
-//! sweep then rewrites 0.36 of what it would otherwise.
+//! sweep then rewrites 0.36 of the bytes that it would rewrite in turn.
 //!
 //! 1. The last level is divided in key order into stretches of about two zones. One begins at the
 //!    pointer.

@@ -32,7 +32,7 @@ struct Open {
     next: u64,
 }
 
-/// What an open connection waits for, and since when.
+/// State of an open connection: its next event, and the beginning of the wait.
 pub(super) struct Presence {
     waits: Mutex<Waits>,
     end: Notify,

@@ -177,7 +177,7 @@ pub(super) struct Life<'a> {
 }
 
 impl<'a> Life<'a> {
-    /// Lives on a place, to the end. An `Err` says what is wrong.
+    /// Lives on a place, to the end. An `Err` tells the fault of the store.
     pub(super) fn live(place: &'a Place, kind: Kind) -> Result<u32, String> {
         let held = Contents::from([(DEFAULT.to_owned(), BTreeMap::new())]);
         let mut life = Self { place, kind, db: None, held, snapshot: None, failed: 0 };

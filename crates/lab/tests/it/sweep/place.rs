@@ -32,7 +32,7 @@ impl Kind {
     }
 }
 
-/// What fails.
+/// Request that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
     /// One request of a drive.
