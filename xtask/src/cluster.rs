@@ -12,6 +12,8 @@ mod parts;
 
 use std::time::Duration;
 
+use anyhow::ensure;
+
 use crate::step::Steps;
 use crate::workspace::Workspace;
 use loops::Loops;
@@ -49,11 +51,19 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, arguments: Arguments
     if !build(&parts, steps) {
         return;
     }
+    let enough = || {
+        let available = Parts::memory_available();
+        let mib = |bytes: u64| bytes >> 20;
+        let (needed, found) = (mib(MEMORY), mib(available));
+        ensure!(available >= MEMORY, "expected {needed} MiB of available memory, found {found}");
+        Ok(())
+    };
     if arguments.loops > 0 {
-        steps.run("cluster: loops", || loop_through(&parts, arguments));
+        steps.run("cluster: loops", || enough().and_then(|()| loop_through(&parts, arguments)));
         return;
     }
     steps.run("cluster: three nodes", || {
+        enough()?;
         let _loops = Loops::start(&parts, arguments.seed, arguments.writes)?;
         eprintln!("127.0.0.1 to 127.0.0.3, port 9042, for {} minutes", arguments.minutes);
         std::thread::sleep(Duration::from_secs(60 * arguments.minutes));
@@ -61,25 +71,13 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, arguments: Arguments
     });
 }
 
-/// The part of the test suite: the tests of the memtable, and two loops where memory suffices.
+/// The part of the test suite: the tests of the memtable, in one process. The loops take several
+/// minutes of both processors, and are run by hand.
 pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
     let parts = Parts::new(workspace);
-    if !build(&parts, steps) {
-        return;
+    if build(&parts, steps) {
+        steps.run("test: Cassandra, memtable", || parts.test());
     }
-    steps.run("test: Cassandra, memtable", || parts.test());
-    const NAME: &str = "test: Cassandra, cluster";
-    let available = Parts::memory_available();
-    if available < MEMORY {
-        eprintln!(
-            "== {NAME}: left out, expected {} MiB of available memory, found {}",
-            MEMORY >> 20,
-            available >> 20
-        );
-        return;
-    }
-    let arguments = Arguments { loops: 2, ..Arguments::default() };
-    steps.run(NAME, || loop_through(&parts, arguments));
 }
 
 fn build(parts: &Parts<'_>, steps: &mut Steps) -> bool {

@@ -306,7 +306,7 @@ int main(int count, char **arguments) {
   snprintf(path, sizeof path, "%s/store.img", arguments[1]);
   make_drive(path);
   must_fail(terrace_image_create(terrace_text(path), &(TerraceShape){.size = 64 << 20}),
-            TERRACE_CODE_IO, "an image over another one");
+            TERRACE_CODE_EXISTS, "an image over another one");
   tour_of_the_store(path);
   snprintf(path, sizeof path, "%s/files.img", arguments[1]);
   make_drive(path);

@@ -106,7 +106,7 @@ mod tests {
         for name in Work::names() {
             assert_eq!(name.parse::<Work>().unwrap().name(), name);
         }
-        assert_eq!(Work::names().count(), 11 + 11);
+        assert_eq!(Work::names().count(), 11 + 14);
         assert_eq!("overwrite".parse(), Ok(Work::Mix(Mix::Overwrite)));
         assert_eq!(Work::Mix(Mix::Overwrite).preset(), Some(Preset::Overwrite));
         assert_eq!(Work::Mix(Mix::ReadMissing).preset(), None);

@@ -390,7 +390,7 @@ mod tests {
                 "without scans",
             ),
             ("\"100-200\"", "\"200-100\"", "value_size: ", "a size, LEAST-MOST"),
-            ("\"zipfian\"", "\"zipf\"", "chooser: ", "latest, hotspot, found `zipf`"),
+            ("\"zipfian\"", "\"zipf\"", "chooser: ", "ninety-ten-scattered, found `zipf`"),
             ("chooser = \"zipfian\"", "arrivals = \"poison:5\"", "arrivals: ", "poisson:RATE"),
             ("chooser = \"zipfian\"", "arrivals = \"back-to-backs\"", "arrivals: ", "poisson:RATE"),
             ("\"runs\"", "\"runz\"", "plot[0].series[1]: ", "live_efficiency"),

@@ -123,7 +123,7 @@ impl Setting {
             13 => {
                 (geometry.logical_block, geometry.physical_block) = (512, 4096);
                 (geometry.zone_size, geometry.zone_capacity) = (8 << 9, 8 << 9);
-                geometry.zones = 24;
+                geometry.zones = 40;
             }
             14 => (latency_max, first.file_cache) = (None, ByteCount::kib(100)),
             // Another form at each opening.
