@@ -142,7 +142,8 @@ impl<'a> Node<'a> {
             .map(|number| format!("127.0.0.{number}:7000"))
             .collect();
         // Tokens a third of the ring apart.
-        let token = i64::MIN + i64::from(self.number) * (i64::MAX / 2);
+        let third = i128::from(u64::MAX) / 3;
+        let token = i128::from(i64::MIN) + i128::from(self.number - 1) * third;
         let token = if replaces { String::new() } else { format!("initial_token: '{token}'\n") };
         let (place, address) = (self.place.display(), self.address());
         let library = self.parts.library();
