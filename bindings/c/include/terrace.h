@@ -113,6 +113,11 @@ enum TerraceCode
    * A transaction was not committed, because another write has changed a key that it has read.
    */
   TERRACE_CODE_CONFLICT = 21,
+  /**
+   * The writer of a store has freed a part that a reader of another process was reading, or
+   * another store has taken the place of the one that is read.
+   */
+  TERRACE_CODE_MOVED = 22,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -409,6 +414,19 @@ typedef struct TerraceSnapshot TerraceSnapshot;
  * A key-value store that is open.
  */
 typedef struct TerraceStore TerraceStore;
+
+/**
+ * Reads a store that another process may be writing. It sees the store as it was when it was
+ * opened or last refreshed: all writes of `TERRACE_DURABILITY_WRITTEN` or more that had returned
+ * by then, and perhaps later ones, without a gap between them.
+ */
+typedef struct TerraceStoreReader TerraceStoreReader;
+
+/**
+ * The entries of a range in order, of a store that another process may be writing. It stands on an
+ * entry, or on none: at first, after the last one, and after an error.
+ */
+typedef struct TerraceStoreScan TerraceStoreScan;
 
 /**
  * Reads at one moment, and writes that its commit applies together, if no key that was read has
@@ -1473,6 +1491,73 @@ TerraceCode terrace_store_flush(const TerraceStore *store);
  * several runs, and waits for it. An end that is `terrace_none()` is open.
  */
 TerraceCode terrace_compact(const TerraceKeySpace *space, TerraceSlice start, TerraceSlice end);
+
+/**
+ * Opens a reader of the store in a directory, on the drive of an image, or on a block device. Of
+ * the options, those count that are for reads: `memory`, `counters`, `merge_operator`. They may be
+ * null. To be freed by `terrace_store_reader_free`.
+ */
+TerraceCode terrace_store_reader_open(TerraceSlice path,
+                                      const TerraceOptions *options,
+                                      TerraceStoreReader **reader);
+
+/**
+ * Brings a reader to the present state of the store. `*changed`, which may be null, is 1 if that
+ * differs from the state before, else 0. Scans that have begun keep their state. After an error,
+ * the reader keeps its state.
+ */
+TerraceCode terrace_store_reader_refresh(const TerraceStoreReader *reader, uint32_t *changed);
+
+/**
+ * Reads the value under a key of the key space of a name; of the default one with
+ * `terrace_none()`. `TERRACE_CODE_NOT_FOUND`, with `*value` null, if there is none. To be freed by
+ * `terrace_value_free`.
+ */
+TerraceCode terrace_store_reader_get(const TerraceStoreReader *reader,
+                                     TerraceSlice space,
+                                     TerraceSlice key,
+                                     TerraceValue **value);
+
+/**
+ * Begins a scan of the keys from `start` up to, and without, `end`, in the key space of a name; in
+ * the default one with `terrace_none()`. With `terrace_none()` as `end`, the range is open. All
+ * entries are of the reader's state now. If the writer frees a part that the scan has not read
+ * yet, its next step fails with `TERRACE_CODE_MOVED`; unless `goes_on` is not 0: then it continues
+ * in a newer state. To be freed by `terrace_store_scan_free`.
+ */
+TerraceCode terrace_store_scan_begin(const TerraceStoreReader *reader,
+                                     TerraceSlice space,
+                                     TerraceSlice start,
+                                     TerraceSlice end,
+                                     uint32_t goes_on,
+                                     TerraceStoreScan **scan);
+
+/**
+ * Moves to the next entry, if there is one; at first, to the first.
+ */
+TerraceCode terrace_store_scan_next(TerraceStoreScan *scan);
+
+/**
+ * The key of the entry that a scan stands on, valid until the scan moves or is freed; no slice if
+ * it stands on none.
+ */
+TerraceSlice terrace_store_scan_key(const TerraceStoreScan *scan);
+
+/**
+ * The value of the entry that a scan stands on, valid until the scan moves or is freed; no slice
+ * if it stands on none.
+ */
+TerraceSlice terrace_store_scan_value(const TerraceStoreScan *scan);
+
+/**
+ * Frees a scan. Null is ignored.
+ */
+void terrace_store_scan_free(TerraceStoreScan *scan);
+
+/**
+ * Frees a reader. Scans that have begun go on. Null is ignored.
+ */
+void terrace_store_reader_free(TerraceStoreReader *reader);
 
 /**
  * Reads the options that shape the store's tables: the remembered values, and the defaults of

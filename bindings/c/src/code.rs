@@ -51,6 +51,9 @@ pub enum TerraceCode {
     Exists = 20,
     /// A transaction was not committed, because another write has changed a key that it has read.
     Conflict = 21,
+    /// The writer of a store has freed a part that a reader of another process was reading, or
+    /// another store has taken the place of the one that is read.
+    Moved = 22,
 }
 
 impl TerraceCode {
@@ -75,6 +78,7 @@ impl TerraceCode {
             ErrorKind::NotFound => Self::NotFound,
             ErrorKind::Invalid | ErrorKind::UnfinishedCopy => Self::Invalid,
             ErrorKind::Stopped => Self::Stopped,
+            ErrorKind::Moved => Self::Moved,
             ErrorKind::Bug => Self::Bug,
             // Also kinds that are newer than this list: a layer below has failed.
             _ => Self::Io,

@@ -6,6 +6,7 @@
 //! | [`image`] | emulated drives in files, and formatting them |
 //! | [`store`], [`key_space`], [`batch`], [`cursor`], [`value`] | the key-value store |
 //! | [`transaction`], [`snapshot`], [`ingest`] | transactions, snapshots, ingests, checkpoints |
+//! | [`store_reader`] | reading a store that another process writes |
 //! | [`table_options`] | how a store makes its tables |
 //! | [`counter`], [`merge_operator`] | operands that are combined with values |
 //! | [`compaction_filters`], [`event`] | which values stay; what happens in a store |
@@ -51,6 +52,7 @@ pub mod reader;
 pub mod slice;
 pub mod snapshot;
 pub mod store;
+pub mod store_reader;
 pub mod table_options;
 pub mod traffic;
 pub mod transaction;

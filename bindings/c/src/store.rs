@@ -101,6 +101,37 @@ impl TerraceOptions<'_> {
         self.read_only != 0
     }
 
+    /// The options of a store at a path, which has this capacity.
+    pub(crate) fn store_options(
+        &self,
+        path: &Path,
+        capacity: ByteCount,
+    ) -> Result<Options, Failure> {
+        let mut options = Options::fitting(capacity).read_only(self.is_read_only());
+        options.durability = durability(self.durability)?;
+        options.file_cache = ByteCount(self.file_cache);
+        if self.live != 0 {
+            options.live = Some(path.to_owned());
+        }
+        if self.counters != 0 {
+            options = options.merge_operator(Counter);
+        }
+        if let Some(operator) = self.merge_operator {
+            options = options.shared_merge_operator(Arc::clone(&operator.0));
+        }
+        if let Some(filters) = self.compaction_filters {
+            options.compaction_filters = filters.0.clone();
+        }
+        options.compaction_rate = ByteCount(self.compaction_rate);
+        if self.memory > 0 {
+            options.memory = ByteCount(self.memory);
+        }
+        if self.memtable_size > 0 {
+            options.memtable_size = Some(ByteCount(self.memtable_size));
+        }
+        Ok(options)
+    }
+
     /// Mounts the file system of an image or a block device.
     pub(crate) fn mount(&self, path: &Path) -> Result<Arc<Fs>, Failure> {
         let (of_image, access) = match self.is_read_only() {
@@ -154,33 +185,8 @@ pub extern "C" fn terrace_store_open(
         let out = clear(store, "store")?;
         let path = Path::new(path.text("path")?);
         let given = TerraceOptions::of(options)?;
-        let fitted = |capacity: ByteCount| -> Result<Options, Failure> {
-            let mut options = Options::fitting(capacity).read_only(given.is_read_only());
-            options.durability = durability(given.durability)?;
-            options.file_cache = ByteCount(given.file_cache);
-            if given.live != 0 {
-                options.live = Some(path.to_owned());
-            }
-            if given.counters != 0 {
-                options = options.merge_operator(Counter);
-            }
-            if let Some(operator) = given.merge_operator {
-                options = options.shared_merge_operator(Arc::clone(&operator.0));
-            }
-            if let Some(filters) = given.compaction_filters {
-                options.compaction_filters = filters.0.clone();
-            }
-            options.compaction_rate = ByteCount(given.compaction_rate);
-            if given.memory > 0 {
-                options.memory = ByteCount(given.memory);
-            }
-            if given.memtable_size > 0 {
-                options.memtable_size = Some(ByteCount(given.memtable_size));
-            }
-            Ok(options)
-        };
         let db = if path.is_dir() {
-            Db::open_directory(path, fitted(ByteCount(u64::MAX))?)?
+            Db::open_directory(path, given.store_options(path, ByteCount(u64::MAX))?)?
         } else {
             let fs = given.mount(path)?;
             if fs.list().iter().any(|file| !file.names.is_empty()) {
@@ -190,7 +196,7 @@ pub extern "C" fn terrace_store_open(
                      open it by terrace_fs_open"
                 )));
             }
-            let options = fitted(fs.device_capacity())?;
+            let options = given.store_options(path, fs.device_capacity())?;
             Db::open_fs(fs, options)?
         };
         let has_counters = HasCounters(given.counters != 0);

@@ -284,6 +284,62 @@ static void spaces_and_copies(TerraceStore *store, const char *directory) {
   terrace_key_space_free(NULL);
 }
 
+static void scanned(const TerraceStoreReader *reader, uint32_t goes_on, const char *value) {
+  TerraceStoreScan *scan = NULL;
+  OK(terrace_store_scan_begin(reader, NONE, TEXT("r"), TEXT("s"), goes_on, &scan));
+  HOLDS(is_none(terrace_store_scan_key(scan)) && is_none(terrace_store_scan_value(scan)));
+  OK(terrace_store_scan_next(scan));
+  HOLDS(is(terrace_store_scan_key(scan), "r") && is(terrace_store_scan_value(scan), value));
+  OK(terrace_store_scan_next(scan));
+  HOLDS(is_none(terrace_store_scan_key(scan)) && is_none(terrace_store_scan_value(scan)));
+  OK(terrace_store_scan_next(scan));
+  HOLDS(is_none(terrace_store_scan_key(scan)));
+  terrace_store_scan_free(scan);
+}
+
+static int shows(const TerraceStoreReader *reader, const char *value) {
+  TerraceValue *found = NULL;
+  TerraceCode code = terrace_store_reader_get(reader, TEXT("default"), TEXT("r"), &found);
+  int same = code == TERRACE_CODE_OK && is(terrace_value_bytes(found), value);
+  terrace_value_free(found);
+  return same;
+}
+
+/* A reader that takes no part in the store, while this program writes it. */
+static void reader_of_a_store(const TerraceKeySpace *space, const char *path) {
+  OK(terrace_put(space, TEXT("r"), EMPTY, TERRACE_DURABILITY_SYNCED));
+  TerraceStoreReader *reader = NULL;
+  GIVES(TERRACE_CODE_NOT_FOUND, terrace_store_reader_open(TEXT("absent"), NULL, &reader));
+  TerraceOptions options = {0};
+  options.memory = 8 << 20;
+  OK(terrace_store_reader_open(TEXT(path), &options, &reader));
+  HOLDS(shows(reader, ""));
+  scanned(reader, 0, "");
+  TerraceValue *absent = (TerraceValue *)&absent;
+  GIVES(TERRACE_CODE_NOT_FOUND, terrace_store_reader_get(reader, NONE, TEXT("rr"), &absent));
+  HOLDS(absent == NULL);
+  GIVES(TERRACE_CODE_UNKNOWN_KEY_SPACE,
+        terrace_store_reader_get(reader, TEXT("none"), TEXT("r"), &absent));
+  TerraceStoreScan *scan = NULL;
+  GIVES(TERRACE_CODE_UNKNOWN_KEY_SPACE,
+        terrace_store_scan_begin(reader, TEXT("none"), NONE, NONE, 0, &scan));
+  uint32_t changed = 7;
+  OK(terrace_store_reader_refresh(reader, &changed));
+  HOLDS(changed == 0);
+  OK(terrace_store_scan_begin(reader, NONE, TEXT("r"), NONE, 0, &scan));
+  OK(terrace_put(space, TEXT("r"), TEXT("new"), TERRACE_DURABILITY_SYNCED));
+  HOLDS(shows(reader, ""));
+  OK(terrace_store_reader_refresh(reader, &changed));
+  HOLDS(changed == 1 && shows(reader, "new"));
+  scanned(reader, 1, "new");
+  OK(terrace_store_reader_refresh(reader, NULL));
+  terrace_store_reader_free(reader);
+  OK(terrace_store_scan_next(scan));
+  HOLDS(is(terrace_store_scan_value(scan), ""));
+  terrace_store_scan_free(scan);
+  OK(terrace_delete(space, TEXT("r"), TERRACE_DURABILITY_DEFAULT));
+}
+
 int main(int count, char **arguments) {
   HOLDS(count == 2);
   char path[512];
@@ -296,6 +352,7 @@ int main(int count, char **arguments) {
   ranges(store, space);
   cursors(store, space);
   spaces_and_copies(store, arguments[1]);
+  reader_of_a_store(space, path);
   TerraceCursor *late = NULL;
   OK(terrace_cursor_open(space, NONE, NONE, &late));
   OK(terrace_store_close(store));
