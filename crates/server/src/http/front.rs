@@ -17,6 +17,7 @@ use s3s::Body;
 use s3s::service::S3Service;
 use terrace_env::runner;
 
+use super::fate::{Fate, Watched};
 use super::patience::Patience;
 use super::roster::{Answering, Presence};
 use crate::access::Note;
@@ -53,9 +54,14 @@ impl Front {
             self.admin.answer(peer, &method, uri.path(), uri.query()).await
         } else {
             request.extensions_mut().insert(note.clone());
-            let presence = Arc::clone(presence);
-            let body = |body| Body::http_body(Patience::new(body, self.idle_max, presence));
-            match self.service.call(request.map(body)).await {
+            let (presence, fate) = (Arc::clone(presence), Fate::default());
+            let watched = Watched::of(&request, &fate);
+            let patient = |body| Patience::new(body, self.idle_max, presence);
+            let request = request.map(|body| Body::http_body(watched(patient(body))));
+            match self.service.call(request).await {
+                Ok(response) if response.status() == StatusCode::INTERNAL_SERVER_ERROR => {
+                    fate.answer().unwrap_or(response)
+                }
                 Ok(response) => response,
                 Err(error) => {
                     tracing::error!(?error, "a request failed");

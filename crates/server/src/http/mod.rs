@@ -2,9 +2,10 @@
 //!
 //! `listener` accepts connections, up to a limit, and ends them; `roster` knows which one has
 //! waited longest for its client, and ends it when another needs its place; `stalls` ends those
-//! whose client takes no bytes, `patience` requests whose body stops; `front` answers a request;
-//! `tls` reads certificates.
+//! whose client takes no bytes, `patience` requests whose body stops; `fate` notes why a body
+//! cannot be used; `front` answers a request; `tls` reads certificates.
 
+mod fate;
 mod front;
 mod listener;
 mod patience;

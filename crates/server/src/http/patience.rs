@@ -31,6 +31,12 @@ impl Patience {
     }
 }
 
+/// Whether a body has failed because its bytes came too slowly.
+pub(super) fn is_late(error: &StdError) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
+}
+
 impl Body for Patience {
     type Data = Bytes;
     type Error = StdError;

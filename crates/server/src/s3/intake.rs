@@ -14,9 +14,10 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use futures_util::StreamExt;
+use hyper::StatusCode;
 use s3s::dto::StreamingBlob;
 use s3s::stream::ByteStream;
-use s3s::{S3ErrorCode, S3Result};
+use s3s::{S3ErrorCode, S3Result, StdError};
 use tokio::time;
 
 use super::answer::refusal;
@@ -86,10 +87,7 @@ impl Intake {
                         self.body = None;
                         return Ok(());
                     }
-                    Some(Err(error)) => {
-                        let message = format!("the body ended early: {error}");
-                        return Err(refusal(S3ErrorCode::IncompleteBody, message));
-                    }
+                    Some(Err(error)) => return Err(broken(&error)),
                 }
             }
             let now = self.left.len().min(most - piece.len());
@@ -154,6 +152,18 @@ async fn at_rest(mut file: Intaken) -> S3Result<Intaken> {
         Ok(file)
     })
     .await
+}
+
+/// The answer to a body that cannot be read. The library verifies the digest that the client has
+/// signed, and has no type for this error.
+fn broken(error: &StdError) -> s3s::S3Error {
+    if error.to_string().contains("Sha256Mismatch") {
+        let code = S3ErrorCode::Custom("XAmzContentSHA256Mismatch".into());
+        let mut differs = refusal(code, "the body has another SHA-256 than x-amz-content-sha256");
+        differs.set_status_code(StatusCode::BAD_REQUEST);
+        return differs;
+    }
+    refusal(S3ErrorCode::IncompleteBody, format!("the body ended early: {error}"))
 }
 
 fn too_large() -> s3s::S3Error {

@@ -1,9 +1,11 @@
 //! Keys, rights, signatures, and addresses.
 
-use std::net::SocketAddr;
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpStream};
 
 use terrace_server::{Server, ServerOptions, StartError};
 
+use crate::client::read_answer;
 use crate::rig::{Medium, Rig, Store, keys};
 
 const KEYS: &str = "
@@ -47,6 +49,39 @@ fn a_key_reads_and_writes_the_buckets_that_it_may() {
     assert_eq!(wrong.expect(403).all("Code"), ["SignatureDoesNotMatch"]);
     let unknown = rig.client_as("unknown", "reader-reader-reader").get("/");
     assert_eq!(unknown.expect(403).all("Code"), ["InvalidAccessKeyId"]);
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
+fn a_body_that_is_not_the_signed_one_is_the_clients_error() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start_with(&store, |options| options.keys = keys(KEYS));
+    let admin = rig.client_as("admin", "admin-admin-admin");
+    admin.put("/pub", b"").expect(200);
+    let region = b"<CreateBucketConfiguration/>";
+    let keys = b"<Delete><Object><Key>a</Key></Object></Delete>";
+    let requests: [(&str, &str, &[(&str, &str)], &[u8]); 4] = [
+        ("PUT", "/new", &[], region),
+        ("POST", "/pub", &[("delete", "")], keys),
+        ("PUT", "/pub/a", &[], b"bytes"),
+        ("PUT", "/pub/a", &[("tagging", "")], b"<Tagging/>"),
+    ];
+    for (method, path, query, body) in requests {
+        let mut other = body.to_vec();
+        *other.last_mut().unwrap() ^= 1;
+        let head = admin.head(method, path, query, &[], body.len(), &other);
+        let mut stream = TcpStream::connect(rig.address).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body).unwrap();
+        let answer = read_answer(&mut stream, method).unwrap();
+        assert_eq!(
+            answer.expect(400).all("Code"),
+            ["XAmzContentSHA256Mismatch"],
+            "{method} {path}"
+        );
+    }
+    assert_eq!(admin.get("/").expect(200).all("Name"), ["pub"]);
+    admin.get("/pub/a").expect(404);
     assert_eq!(rig.stop(), 0);
 }
 

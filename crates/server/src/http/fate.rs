@@ -1,0 +1,181 @@
+//! [`Fate`]: why the body of a request cannot be used; [`Watched`], a body that notes it.
+//!
+//! The library for S3 reads documents in XML itself, such as a list of keys, and answers each
+//! failure to read one by an internal error. The client is at fault then, so that [`Front`]
+//! answers by the fate instead. The bodies of objects have errors of their own.
+//!
+//! [`Front`]: super::Front
+
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use hyper::{Method, Request, Response, StatusCode, header};
+use s3s::StdError;
+use s3s::crypto::{Checksum as _, Sha256};
+
+use super::patience::{Patience, is_late};
+
+/// Header with the digest of the body that the client has signed.
+const SIGNED_DIGEST: &str = "x-amz-content-sha256";
+
+/// See the [module](self).
+#[derive(Clone, Default)]
+pub(super) struct Fate(Arc<OnceLock<Reason>>);
+
+#[derive(Clone, Copy, Debug)]
+enum Reason {
+    Late,
+    Broken,
+    /// It is not the one that the client has signed.
+    Differs,
+}
+
+impl Fate {
+    /// The answer to a request that has failed, if its body was the cause.
+    pub(super) fn answer(&self) -> Option<Response<s3s::Body>> {
+        let (code, message) = match self.0.get()? {
+            Reason::Late => ("RequestTimeout", "the body comes too slowly"),
+            Reason::Broken => ("IncompleteBody", "the body has ended before its length"),
+            Reason::Differs => (
+                "XAmzContentSHA256Mismatch",
+                "expected a body with the SHA-256 of x-amz-content-sha256, found another one",
+            ),
+        };
+        let text = format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+             <Error><Code>{code}</Code><Message>{message}</Message></Error>"
+        );
+        let mut response = Response::new(s3s::Body::from(text));
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+        let xml = header::HeaderValue::from_static("application/xml");
+        response.headers_mut().insert(header::CONTENT_TYPE, xml);
+        Some(response)
+    }
+}
+
+/// A body whose fate is noted.
+pub(super) struct Watched {
+    body: Patience,
+    fate: Fate,
+    /// The digest so far, and the one that the client has signed, if they are to be compared.
+    digest: Option<(Sha256, [u8; 32])>,
+}
+
+impl Watched {
+    /// The body of a request. Its digest is compared if it is a document.
+    pub(super) fn of<T>(
+        request: &Request<T>,
+        fate: &Fate,
+    ) -> impl FnOnce(Patience) -> Self + use<T> {
+        let signed = request.headers().get(SIGNED_DIGEST).filter(|_| is_document(request));
+        let signed = signed.and_then(|signed| digest(signed.as_bytes()));
+        let fate = fate.clone();
+        move |body| Self { body, fate, digest: signed.map(|signed| (Sha256::new(), signed)) }
+    }
+
+    fn note(&self, reason: Reason) {
+        let _ = self.fate.0.set(reason);
+    }
+
+    fn compare(&mut self) {
+        if let Some((found, signed)) = self.digest.take()
+            && found.finalize()[..] != signed
+        {
+            self.note(Reason::Differs);
+        }
+    }
+}
+
+/// Whether the body of a request is no content of an object: neither a put nor a part.
+fn is_document<T>(request: &Request<T>) -> bool {
+    let path = request.uri().path().trim_start_matches('/');
+    let has_key = path.split_once('/').is_some_and(|(_, key)| !key.is_empty());
+    let mut query = request.uri().query().unwrap_or_default().split('&');
+    let is_of_content = |pair: &str| {
+        matches!(pair.split('=').next(), Some("" | "partNumber" | "uploadId" | "x-id"))
+    };
+    request.method() != Method::PUT || !has_key || !query.all(is_of_content)
+}
+
+/// A digest of 64 hexadecimal digits.
+fn digest(text: &[u8]) -> Option<[u8; 32]> {
+    let mut digest = [0; 32];
+    if text.len() != 64 {
+        return None;
+    }
+    for (byte, pair) in digest.iter_mut().zip(text.chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(digest)
+}
+
+impl Body for Watched {
+    type Data = Bytes;
+    type Error = StdError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        match &frame {
+            Poll::Ready(Some(Ok(frame))) => {
+                if let (Some((found, _)), Some(bytes)) = (&mut self.digest, frame.data_ref()) {
+                    found.update(bytes);
+                }
+                if self.body.is_end_stream() {
+                    self.compare();
+                }
+            }
+            Poll::Ready(Some(Err(error))) => {
+                self.note(if is_late(error) { Reason::Late } else { Reason::Broken });
+            }
+            Poll::Ready(None) => self.compare(),
+            Poll::Pending => {}
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_of_objects_and_parts_are_no_documents() {
+        let is_document = |method: Method, target: &str| {
+            is_document(&Request::builder().method(method).uri(target).body(()).unwrap())
+        };
+        for target in
+            ["/bucket/key", "/bucket/a/b", "/b/k?partNumber=1&uploadId=2", "/b/k?x-id=PutObject"]
+        {
+            assert!(!is_document(Method::PUT, target), "{target}");
+        }
+        for target in ["/bucket", "/bucket/", "/bucket?tagging", "/bucket/key?tagging"] {
+            assert!(is_document(Method::PUT, target), "{target}");
+        }
+        assert!(is_document(Method::POST, "/bucket/key?uploadId=1"));
+    }
+
+    #[test]
+    fn a_digest_is_64_hexadecimal_digits() {
+        assert_eq!(
+            digest("0aF".repeat(22).as_bytes()[..64].as_ref()).map(|d| d[..3].to_vec()),
+            Some(vec![0x0a, 0xf0, 0xaf])
+        );
+        for wrong in ["UNSIGNED-PAYLOAD", &"0".repeat(63), &"g".repeat(64), &"é".repeat(32)] {
+            assert_eq!(digest(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+}
