@@ -1,18 +1,22 @@
-//! [`AsyncDb`]: reads and writes of a store as futures.
+//! [`AsyncDb`]: calls of a store as futures.
 //!
 //! It is a handle like a [`Db`]: it keeps the store open, and takes its options for reads and its
 //! durability from the `Db` that it was made from. Any thread may use it; no call waits.
 
+use std::future::Future;
+use std::panic::{self, AssertUnwindSafe};
+
 use bytes::Bytes;
-use terrace_lsm::{Bounds, Durability};
+use terrace_lsm::{Bounds, Durability, Engine, Swap};
 
 use super::operation::Operation;
 use super::{AsyncKeySpace, AsyncScan};
-use crate::{Batch, Db, Error, Scan};
+use crate::{Batch, Db, Error, Scan, Transaction};
 
-/// Reads and writes of a [`Db`] as futures, for any runtime. Cheap to clone.
+/// Calls of a [`Db`] as futures, for any runtime. Cheap to clone.
 ///
-/// Actors of the store do the operations: two for reads, one for writes. Gets that wait are read
+/// Actors of the store do the operations: two for reads, one for writes, four for other calls, such
+/// as flushes, conditional writes and transactions. Gets that wait are read
 /// together, as by [`multi_get`](Db::multi_get), and writes that wait share the wait for the
 /// medium. A batch is applied as a whole, and its future ends when it has its own durability, as a
 /// call of [`Db::write`] does.
@@ -24,8 +28,8 @@ use crate::{Batch, Db, Error, Scan};
 /// - A close of the store gives waiting futures an error of the kind
 ///   [`Closed`](crate::ErrorKind::Closed).
 ///
-/// Calls that are not here, such as flushes, transactions and [`Db::close`], wait: a runtime calls
-/// them where it may wait, by [`db`](Self::db). The futures keep the store open.
+/// Calls that are not here, such as checkpoints, are made by [`call`](Self::call). The futures keep
+/// the store open.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -121,5 +125,98 @@ impl AsyncDb {
     /// See [`Db::sync`]: makes the writes durable whose futures have ended.
     pub fn sync(&self) -> Operation<()> {
         self.default.sync()
+    }
+
+    /// See [`Db::compare_and_swap`].
+    pub fn compare_and_swap(
+        &self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Operation<Swap> {
+        self.default.compare_and_swap(key, expected, new)
+    }
+
+    /// See [`Db::put_if`].
+    pub fn put_if(&self, key: &[u8], expected: Option<&[u8]>, value: &[u8]) -> Operation<bool> {
+        self.default.put_if(key, expected, value)
+    }
+
+    /// See [`Db::delete_if`].
+    pub fn delete_if(&self, key: &[u8], expected: &[u8]) -> Operation<bool> {
+        self.default.delete_if(key, expected)
+    }
+
+    /// See [`Db::flush`].
+    pub fn flush(&self) -> Operation<()> {
+        self.default.call(Engine::flush)
+    }
+
+    /// See [`Db::transact`]. The attempt runs in an actor of the store, with calls that wait.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use terrace::{AsyncDb, Db, MemoryStore, Options};
+    /// # fn main() -> Result<(), terrace::Error> {
+    /// # let db = AsyncDb::new(Db::open(Arc::new(MemoryStore::new()), Options::default())?);
+    /// # futures_executor::block_on(async {
+    /// db.put(b"waiting/7", b"a job").await?;
+    /// let taken = db.transact(|transaction| {
+    ///     let Some(job) = transaction.get(b"waiting/7")? else { return Ok(false) };
+    ///     transaction.delete(b"waiting/7")?;
+    ///     transaction.put(b"running/7", &job)?;
+    ///     Ok(true)
+    /// });
+    /// assert!(taken.await? && db.contains(b"running/7").await?);
+    /// # Ok(())
+    /// # })
+    /// # }
+    /// ```
+    pub fn transact<T: Send + 'static>(
+        &self,
+        attempt: impl FnMut(&Transaction) -> Result<T, Error> + Send + 'static,
+    ) -> impl Future<Output = Result<T, Error>> + Send + 'static {
+        self.call(move |db| db.transact(attempt))
+    }
+
+    /// Commits a [`Transaction`], which was begun by [`Db::transaction`], with its own durability.
+    pub fn commit(
+        &self,
+        transaction: Transaction,
+    ) -> impl Future<Output = Result<(), Error>> + Send + 'static {
+        self.call(move |_| transaction.commit())
+    }
+
+    /// Makes any calls of the store in one of its actors, of which four do such work. They may
+    /// wait. Work whose future is dropped before the actor begins it is not done.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use terrace::{AsyncDb, Db, MemoryStore, Options};
+    /// # fn main() -> Result<(), terrace::Error> {
+    /// # let db = AsyncDb::new(Db::open(Arc::new(MemoryStore::new()), Options::default())?);
+    /// # futures_executor::block_on(async {
+    /// let accounts = db.call(|db| db.create_key_space("accounts")).await?;
+    /// # assert_eq!(accounts.name(), "accounts");
+    /// # Ok(())
+    /// # })
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    /// The future panics if `work` does, with the same payload.
+    pub fn call<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Db) -> Result<T, Error> + Send + 'static,
+    ) -> impl Future<Output = Result<T, Error>> + Send + 'static {
+        let db = self.db.clone();
+        let called =
+            self.default.call(move |_| Ok(panic::catch_unwind(AssertUnwindSafe(|| work(&db)))));
+        async move {
+            match called.await? {
+                Ok(answer) => answer,
+                Err(payload) => panic::resume_unwind(payload),
+            }
+        }
     }
 }

@@ -4,11 +4,12 @@
 //! its durability from the key space that it was made from. Any thread may use it.
 
 use bytes::Bytes;
-use terrace_lsm::{Batch, Bounds, Durability};
+use terrace_lsm::{Batch, Bounds, Durability, Engine, Error as EngineError, Swap};
 
 use super::AsyncScan;
 use super::operation::Operation;
 use super::waiting::{Get, Job, Sought, Write};
+use crate::key_space::Handling;
 use crate::live::Call;
 use crate::{Error, KeySpace, Scan};
 
@@ -101,6 +102,55 @@ impl AsyncKeySpace {
         let mut batch = Batch::new();
         batch.delete_range(self.0.id, &bounds.into());
         self.write(batch, self.0.handling.durability)
+    }
+
+    /// See [`Db::compare_and_swap`](crate::Db::compare_and_swap).
+    pub fn compare_and_swap(
+        &self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Operation<Swap> {
+        self.swap(key, expected, new, |swap| swap)
+    }
+
+    /// See [`Db::put_if`](crate::Db::put_if).
+    pub fn put_if(&self, key: &[u8], expected: Option<&[u8]>, value: &[u8]) -> Operation<bool> {
+        self.swap(key, expected, Some(value), |swap| swap.is_swapped())
+    }
+
+    /// See [`Db::delete_if`](crate::Db::delete_if).
+    pub fn delete_if(&self, key: &[u8], expected: &[u8]) -> Operation<bool> {
+        self.swap(key, Some(expected), None, |swap| swap.is_swapped())
+    }
+
+    fn swap<T: Send + 'static>(
+        &self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+        answer: fn(Swap) -> T,
+    ) -> Operation<T> {
+        let (space, Handling { reads, durability, .. }) = (self.0.id, self.0.handling);
+        let (key, expected) = (Box::<[u8]>::from(key), expected.map(Box::<[u8]>::from));
+        let new = new.map(Box::<[u8]>::from);
+        self.call(move |engine| {
+            let (place, expected, new) = ((space, &*key), expected.as_deref(), new.as_deref());
+            engine.compare_and_swap(place, expected, new, reads, durability).map(answer)
+        })
+    }
+
+    /// A call of the engine that is neither a read nor a write of a batch.
+    pub(super) fn call<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Engine) -> Result<T, EngineError> + Send + 'static,
+    ) -> Operation<T> {
+        Operation::new(&self.0, None, |promise| {
+            Job::Call(Box::new(move |engine| {
+                let answer = work(engine);
+                Box::new(move || promise.keep(answer))
+            }))
+        })
     }
 
     pub(super) fn write(&self, batch: Batch, durability: Durability) -> Operation<()> {

@@ -1,9 +1,9 @@
-//! Reads and writes as futures ([`AsyncDb`]), with the cargo feature `async`. No runtime is needed
+//! Calls of a store as futures ([`AsyncDb`]), with the cargo feature `async`. No runtime is needed
 //! or known: a future works in any, and is woken by its waker.
 //!
 //! A future submits its operation at its first poll. Actors of the store do the operations: two for
-//! reads, one for writes, started by the first operation. Ten thousand futures can wait at once,
-//! and need no thread each.
+//! reads, one for writes, four for other calls, started when there is an operation for them. Ten
+//! thousand futures can wait at once, and need no thread each.
 //!
 //! | part | content |
 //! |---|---|

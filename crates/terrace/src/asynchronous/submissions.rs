@@ -1,7 +1,8 @@
 //! [`Submissions`]: the operations that futures have submitted to a store, and the actors that do
-//! them: [`READERS`] for reads and one for writes.
+//! them: [`READERS`] for reads, one for writes, and [`CALLERS`] for all other calls.
 //!
-//! - The first operation starts the actors. They end with the store, or with its close.
+//! - The first operation starts the actors for reads and writes, the first other call those for
+//!   calls. They end with the store, or with its close.
 //! - Reads that come while the actors are busy are done together at their next turn, and so are
 //!   writes. The actor for writes waits like any writer: for the log, and for space.
 //! - Once the store is closed, operations that no actor has begun, and later ones, get the error
@@ -19,11 +20,15 @@ use terrace_env::sync::{Condvar, Mutex};
 use terrace_lsm::{Engine, Error as EngineError};
 
 use super::turns;
-use super::waiting::{Job, ReadTurn, Ticket, Waiting, Write};
+use super::waiting::{Job, ReadTurn, Ticket, Waiting};
 
 /// Actors for reads. Two, so that one is left for gets while the other does a long read; each has
 /// as many reads in flight as a `multi_get`.
 const READERS: usize = 2;
+
+/// Actors for other calls. A flush can occupy one for long; conditional writes that run at the same
+/// time share the wait for the medium.
+const CALLERS: usize = 4;
 
 /// See the [module](self).
 pub(crate) struct Submissions {
@@ -37,11 +42,15 @@ struct Shared {
     reads: Condvar,
     /// The same for the actor for writes.
     writes: Condvar,
+    /// The same for an actor for other calls.
+    calls: Condvar,
 }
 
 struct State {
     waiting: Waiting,
     phase: Phase,
+    /// Whether there are actors for other calls.
+    has_callers: bool,
 }
 
 enum Phase {
@@ -55,15 +64,21 @@ enum Phase {
 impl Submissions {
     /// Without actors, until there is an operation.
     pub(crate) fn new() -> Self {
-        let state = State { waiting: Waiting::new(READERS), phase: Phase::Unused };
-        let (reads, writes) = (Condvar::new(), Condvar::new());
-        let shared = Shared { state: Mutex::new(state), reads, writes };
+        let waiting = Waiting::new(READERS);
+        let state = State { waiting, phase: Phase::Unused, has_callers: false };
+        let (reads, writes, calls) = (Condvar::new(), Condvar::new(), Condvar::new());
+        let shared = Shared { state: Mutex::new(state), reads, writes, calls };
         Self { shared: Arc::new(shared), actors: Mutex::default() }
     }
 
     /// Submits an operation to the engine of the store.
     pub(super) fn submit(&self, engine: &Arc<Engine>, job: Job) -> Result<Ticket, EngineError> {
-        let is_write = matches!(job, Job::Write(_));
+        let awaited_by = match job {
+            Job::Get(_) | Job::Long(_) => &self.shared.reads,
+            Job::Write(_) => &self.shared.writes,
+            Job::Call(_) => &self.shared.calls,
+        };
+        let is_call = matches!(job, Job::Call(_));
         let mut state = self.shared.state.lock();
         if let Phase::Ended(error) = &state.phase {
             let error = error.clone();
@@ -75,14 +90,14 @@ impl Submissions {
         if is_first {
             state.phase = Phase::Open;
         }
+        let is_first_call = is_call && !std::mem::replace(&mut state.has_callers, is_call);
         drop(state);
-        if is_write {
-            self.shared.writes.notify_one()
-        } else {
-            self.shared.reads.notify_one()
-        }
+        awaited_by.notify_one();
         if is_first {
             self.start(engine);
+        }
+        if is_first_call {
+            self.start_callers(engine);
         }
         Ok(ticket)
     }
@@ -94,14 +109,22 @@ impl Submissions {
     }
 
     fn start(&self, engine: &Arc<Engine>) {
-        let _ends = EndsByPanic(&self.shared);
         for _ in 0..READERS {
-            let (shared, engine) = (Arc::clone(&self.shared), Arc::downgrade(engine));
-            let actor = runner::spawn("async reader", move || shared.read(&engine));
-            self.actors.lock().push(actor);
+            self.spawn("async reader", engine, Shared::read);
         }
+        self.spawn("async writer", engine, Shared::write);
+    }
+
+    fn start_callers(&self, engine: &Arc<Engine>) {
+        for _ in 0..CALLERS {
+            self.spawn("async caller", engine, Shared::call);
+        }
+    }
+
+    fn spawn(&self, name: &'static str, engine: &Arc<Engine>, act: fn(&Shared, &Weak<Engine>)) {
+        let _ends = EndsByPanic(&self.shared);
         let (shared, engine) = (Arc::clone(&self.shared), Arc::downgrade(engine));
-        let actor = runner::spawn("async writer", move || shared.write(&engine));
+        let actor = runner::spawn(name, move || act(&shared, &engine));
         self.actors.lock().push(actor);
     }
 
@@ -142,13 +165,14 @@ impl Shared {
         drop(state);
         self.reads.notify_all();
         self.writes.notify_all();
+        self.calls.notify_all();
         drop(waiting);
     }
 
     /// An actor for reads.
     fn read(&self, engine: &Weak<Engine>) {
         let _ends = EndsByPanic(self);
-        while let Some(turn) = self.next_reads() {
+        while let Some(turn) = self.next(&self.reads, Waiting::take_reads) {
             let is_long = matches!(turn, ReadTurn::Long(_));
             turns::read(engine, turn, || {
                 if is_long {
@@ -161,37 +185,30 @@ impl Shared {
     /// An actor for writes.
     fn write(&self, engine: &Weak<Engine>) {
         let _ends = EndsByPanic(self);
-        while let Some(writes) = self.next_writes() {
+        while let Some(writes) = self.next(&self.writes, Waiting::take_writes) {
             turns::write(engine, writes);
         }
     }
 
-    /// The next turn of reads; `None` at the end.
-    fn next_reads(&self) -> Option<ReadTurn> {
-        let mut state = self.state.lock();
-        loop {
-            if matches!(state.phase, Phase::Ended(_)) {
-                return None;
-            }
-            if let Some(turn) = state.waiting.take_reads() {
-                return Some(turn);
-            }
-            self.reads.wait(&mut state);
+    /// An actor for other calls.
+    fn call(&self, engine: &Weak<Engine>) {
+        let _ends = EndsByPanic(self);
+        while let Some(call) = self.next(&self.calls, Waiting::take_call) {
+            turns::call(engine, call, || {});
         }
     }
 
-    /// The next turn of writes; `None` at the end.
-    fn next_writes(&self) -> Option<Vec<Write>> {
+    /// The next turn of an actor, which waits by this condition; `None` at the end.
+    fn next<T>(&self, condition: &Condvar, take: impl Fn(&mut Waiting) -> Option<T>) -> Option<T> {
         let mut state = self.state.lock();
         loop {
             if matches!(state.phase, Phase::Ended(_)) {
                 return None;
             }
-            let writes = state.waiting.take_writes();
-            if !writes.is_empty() {
-                return Some(writes);
+            if let Some(turn) = take(&mut state.waiting) {
+                return Some(turn);
             }
-            self.writes.wait(&mut state);
+            condition.wait(&mut state);
         }
     }
 

@@ -15,18 +15,12 @@ use bytes::Bytes;
 use terrace_lsm::{Engine, Error as EngineError, KeySpaceId, ReadOptions};
 
 use super::answer::Wakers;
-use super::waiting::{Get, ReadTurn, Write};
+use super::waiting::{Get, Long, ReadTurn, Write};
 
 /// Does the reads of a turn. `before_waking` is called when the last of them is done.
 pub(super) fn read(engine: &Weak<Engine>, turn: ReadTurn, before_waking: impl FnOnce()) {
     match turn {
-        ReadTurn::Long(long) => {
-            let delivery = engine.upgrade().map(|engine| long(&engine));
-            before_waking();
-            if let Some(deliver) = delivery {
-                deliver();
-            }
-        }
+        ReadTurn::Long(long) => call(engine, long, before_waking),
         ReadTurn::Gets(gets) => {
             for gets in groups(gets) {
                 let answers = with(engine, |engine| group(engine, &gets));
@@ -39,6 +33,15 @@ pub(super) fn read(engine: &Weak<Engine>, turn: ReadTurn, before_waking: impl Fn
             }
             before_waking();
         }
+    }
+}
+
+/// Does a long read or another call. `before_waking` is called when it is done.
+pub(super) fn call(engine: &Weak<Engine>, call: Long, before_waking: impl FnOnce()) {
+    let delivery = with(engine, call);
+    before_waking();
+    if let Some(deliver) = delivery {
+        deliver();
     }
 }
 

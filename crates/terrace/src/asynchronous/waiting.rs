@@ -5,6 +5,7 @@
 //!   of scans and reads of several keys, have a turn each.
 //! - A long read keeps no get waiting for another one: long reads and gets take turns if both wait,
 //!   and long reads never occupy all actors.
+//! - Other calls go in their order, one in a turn.
 //! - Writes go in their order, up to [`WRITES_MAX`] and [`WRITE_BYTES_MAX`] in a turn.
 //! - The operation of a future that is dropped is taken out. So the operations that wait are at
 //!   most the futures that exist.
@@ -55,7 +56,7 @@ impl Sought {
 /// Wakes a future with its answer.
 pub(super) type Delivery = Box<dyn FnOnce() + Send>;
 
-/// A read that may take long.
+/// A read that may take long, or another call that waits.
 pub(super) type Long = Box<dyn FnOnce(&Engine) -> Delivery + Send>;
 
 /// A write that waits.
@@ -72,6 +73,8 @@ pub(super) enum Job {
     Get(Get),
     Long(Long),
     Write(Write),
+    /// A call that is neither a read nor a write of the log alone.
+    Call(Long),
 }
 
 /// Place of an operation that waits.
@@ -83,6 +86,7 @@ enum Kind {
     Get,
     Long,
     Write,
+    Call,
 }
 
 /// The next work of an actor for reads.
@@ -98,6 +102,7 @@ pub(super) struct Waiting {
     gets: BTreeMap<u64, Get>,
     longs: BTreeMap<u64, Long>,
     writes: BTreeMap<u64, Write>,
+    calls: BTreeMap<u64, Long>,
     /// Long reads that actors are doing, and the most of them.
     longs_running: usize,
     longs_max: usize,
@@ -113,6 +118,7 @@ impl Waiting {
             gets: BTreeMap::new(),
             longs: BTreeMap::new(),
             writes: BTreeMap::new(),
+            calls: BTreeMap::new(),
             longs_running: 0,
             longs_max: readers.saturating_sub(1).max(1),
             last_was_long: false,
@@ -136,6 +142,10 @@ impl Waiting {
                 self.writes.insert(number, write);
                 Kind::Write
             }
+            Job::Call(call) => {
+                self.calls.insert(number, call);
+                Kind::Call
+            }
         };
         Ticket(kind, number)
     }
@@ -146,6 +156,7 @@ impl Waiting {
             Kind::Get => self.gets.remove(&number).map(Job::Get),
             Kind::Long => self.longs.remove(&number).map(Job::Long),
             Kind::Write => self.writes.remove(&number).map(Job::Write),
+            Kind::Call => self.calls.remove(&number).map(Job::Call),
         }
     }
 
@@ -167,20 +178,25 @@ impl Waiting {
         Some(ReadTurn::Gets(gets.map(|(_, get)| get).collect()))
     }
 
+    /// The next of the other calls.
+    pub(super) fn take_call(&mut self) -> Option<Long> {
+        self.calls.pop_first().map(|(_, call)| call)
+    }
+
     /// Notes that an actor has done a long read.
     pub(super) fn long_ended(&mut self) {
         self.longs_running -= 1;
     }
 
-    /// The writes of the next turn; none if none wait.
-    pub(super) fn take_writes(&mut self) -> Vec<Write> {
+    /// The writes of the next turn, if any wait.
+    pub(super) fn take_writes(&mut self) -> Option<Vec<Write>> {
         let (mut taken, mut bytes) = (Vec::new(), 0);
         while taken.len() < WRITES_MAX && bytes < WRITE_BYTES_MAX {
             let Some((_, write)) = self.writes.pop_first() else { break };
             bytes += write.batch.byte_size().0 as usize;
             taken.push(write);
         }
-        taken
+        Some(taken).filter(|taken| !taken.is_empty())
     }
 }
 
@@ -249,25 +265,30 @@ mod tests {
         for bytes in [1, WRITE_BYTES_MAX, 1, 1] {
             waiting.add(write(bytes));
         }
-        assert_eq!(waiting.take_writes().len(), 2);
-        assert_eq!(waiting.take_writes().len(), 2);
-        assert!(waiting.take_writes().is_empty());
+        let taken = |waiting: &mut Waiting| waiting.take_writes().map(|writes| writes.len());
+        assert_eq!(taken(&mut waiting), Some(2));
+        assert_eq!(taken(&mut waiting), Some(2));
+        assert_eq!(taken(&mut waiting), None);
         (0..=WRITES_MAX).for_each(|_| _ = waiting.add(write(1)));
-        assert_eq!(waiting.take_writes().len(), WRITES_MAX);
-        assert_eq!(waiting.take_writes().len(), 1);
+        assert_eq!(taken(&mut waiting), Some(WRITES_MAX));
+        assert_eq!(taken(&mut waiting), Some(1));
     }
 
     #[test]
     fn an_operation_is_taken_out_unless_an_actor_has_it() {
         let mut waiting = Waiting::new(2);
         let tickets: Vec<_> = (1..4).map(|key| waiting.add(get(key))).collect();
-        let (write, long) = (waiting.add(write(1)), waiting.add(long()));
+        let (write, call) =
+            (waiting.add(write(1)), waiting.add(Job::Call(Box::new(|_| Box::new(|| {})))));
+        let long = waiting.add(long());
         assert!(matches!(waiting.take_out(tickets[1]), Some(Job::Get(_))));
         assert!(waiting.take_out(tickets[1]).is_none());
         assert!(matches!(waiting.take_out(write), Some(Job::Write(_))));
         assert!(matches!(waiting.take_out(long), Some(Job::Long(_))));
+        assert!(matches!(waiting.take_out(call), Some(Job::Call(_))));
+        assert!(waiting.take_call().is_none());
         assert_eq!(turn(&mut waiting), Some(vec![1, 3]));
         assert!(waiting.take_out(tickets[0]).is_none());
-        assert!(waiting.take_writes().is_empty());
+        assert!(waiting.take_writes().is_none());
     }
 }

@@ -7,12 +7,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt, TryStreamExt};
 use terrace::{
     AsyncDb, AsyncKeySpace, Batch, Bounds, ByteCount, Db, Durability, Error, ErrorKind,
-    FormatOptions, MemoryStore, Options, ReadOptions,
+    FormatOptions, MemoryStore, Options, ReadOptions, Swap,
 };
 use terrace_env::random::{Random, Rng};
 use terrace_env::sync::{Condvar, Mutex};
@@ -440,4 +441,111 @@ fn gets_at_once_use_the_queue_of_a_drive() {
     let (calls, futures) = times;
     println!("{READS} gets: {calls:?} by calls, {futures:?} by futures");
     assert!(futures * 6 < calls, "{futures:?} by futures, {calls:?} by calls");
+}
+
+#[test]
+fn of_conditional_writes_at_once_one_succeeds_and_a_counter_loses_nothing() {
+    let db = in_memory();
+    let puts = (0..50_u8).map(|number| db.put_if(b"first", None, &[number]));
+    let put: Vec<bool> = block_on(join_all(puts)).into_iter().map(Result::unwrap).collect();
+    assert_eq!(put.iter().filter(|put| **put).count(), 1);
+    let winner = put.iter().position(|put| *put).unwrap() as u8;
+    assert_eq!(db.db().get(b"first").unwrap().as_deref(), Some(&[winner][..]));
+    assert!(!block_on(db.delete_if(b"first", &[winner + 1])).unwrap());
+    assert!(block_on(db.delete_if(b"first", &[winner])).unwrap());
+    let count = async |db: &AsyncDb| {
+        let mut before: Option<u8> = None;
+        loop {
+            let (expected, new) = (before.map(|count| [count]), [before.unwrap_or(0) + 1]);
+            let expected = expected.as_ref().map(|count| &count[..]);
+            match db.compare_and_swap(b"count", expected, Some(&new)).await.unwrap() {
+                Swap::Swapped => break,
+                Swap::Kept(found) => before = found.map(|bytes| bytes[0]),
+            }
+        }
+    };
+    block_on(join_all((0..40).map(|_| count(&db))));
+    assert_eq!(db.db().get(b"count").unwrap().as_deref(), Some(&[40][..]));
+    db.db().clone().close().unwrap();
+}
+
+#[test]
+fn transactions_as_futures_keep_a_sum_and_one_that_is_committed_late_conflicts() {
+    let db = in_memory();
+    (0..4_u8).for_each(|account| db.db().put(&[account], &[100]).unwrap());
+    let transfers = (0..60_u8).map(|number| {
+        db.transact(move |transaction| {
+            let (from, to) = ([number % 4], [(number + 1 + number / 4 % 3) % 4]);
+            let held = |key: &[u8]| Ok::<_, Error>(transaction.get(key)?.unwrap()[0]);
+            let (left, added) = (held(&from)? - 1, held(&to)? + 1);
+            transaction.put(&from, &[left])?;
+            transaction.put(&to, &[added])
+        })
+    });
+    block_on(join_all(transfers)).into_iter().for_each(|done| done.unwrap());
+    let sum: u32 =
+        (0..4_u8).map(|account| u32::from(db.db().get(&[account]).unwrap().unwrap()[0])).sum();
+    assert_eq!(sum, 400);
+    let transaction = db.db().transaction().unwrap();
+    transaction.get(&[0]).unwrap();
+    transaction.put(&[1], b"late").unwrap();
+    block_on(db.put(&[0], b"changed")).unwrap();
+    let error = block_on(db.commit(transaction)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    db.db().clone().close().unwrap();
+}
+
+#[test]
+fn a_flush_and_other_calls_are_futures_and_keep_no_get_waiting() {
+    runner::simulate(1, || {
+        let db = in_memory();
+        block_on(db.put(b"key", b"value")).unwrap();
+        let ended = Arc::new(AtomicUsize::default());
+        let long: Vec<_> = (0..4)
+            .map(|_| {
+                let ended = Arc::clone(&ended);
+                Box::pin(db.call(move |_| {
+                    runner::sleep(Duration::from_secs(1));
+                    ended.fetch_add(1, Ordering::Relaxed);
+                    Ok(())
+                }))
+            })
+            .collect();
+        let mut long: Vec<_> = long
+            .into_iter()
+            .map(|mut call| {
+                assert!(begin(&mut call));
+                call
+            })
+            .collect();
+        assert_eq!(block_on(db.get(b"key")).unwrap().as_deref(), Some(&b"value"[..]));
+        assert_eq!(ended.load(Ordering::Relaxed), 0, "the get was first");
+        // It waits for an actor.
+        let mut dropped = Box::pin(db.call(|db| db.put(b"dropped", b"")));
+        assert!(begin(&mut dropped));
+        drop(dropped);
+        block_on(join_all(long.drain(..))).into_iter().for_each(|done| done.unwrap());
+        assert_eq!(ended.load(Ordering::Relaxed), 4);
+        let before = db.db().stats().flushes;
+        block_on(db.flush()).unwrap();
+        assert_eq!(db.db().stats().flushes, before + 1);
+        assert!(!db.db().contains(b"dropped").unwrap(), "its future was dropped before it began");
+        db.db().clone().close().unwrap();
+        let error = block_on(db.flush()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+    });
+}
+
+#[test]
+fn a_panic_of_work_is_that_of_its_future_and_other_work_goes_on() {
+    let db = in_memory();
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        block_on(db.call(|_| -> Result<(), Error> { panic!("of the work") }))
+    }));
+    assert_eq!(caught.unwrap_err().downcast_ref::<&str>(), Some(&"of the work"));
+    assert!(block_on(db.call(|db| db.contains(b"key"))).is_ok());
+    // Its own handle may be the last.
+    let call = db.call(|db| Ok(db.stats().flushes));
+    drop(db);
+    block_on(call).unwrap();
 }
