@@ -144,6 +144,10 @@ impl Trailer {
     pub(crate) fn to_bytes(self) -> [u8; TRAILER_BYTES] {
         self.0.to_be_bytes()
     }
+
+    pub(crate) fn from_bytes(bytes: [u8; TRAILER_BYTES]) -> Self {
+        Self(u64::from_be_bytes(bytes))
+    }
 }
 
 impl fmt::Debug for Trailer {

@@ -2,8 +2,9 @@
 //! last key of the block, and before the first key of the next block. The top of an index of two
 //! levels has one entry per partition instead.
 //!
-//! - The entries are decoded once when the index is made, so that a search cannot fail. The value
-//!   of an entry, the place of a block, is not checked then, and neither is the order of the keys.
+//! - The entries are decoded once when the index is made, and kept in a short form
+//!   ([`IndexEntries`]), so that a search cannot fail. The value of an entry, the place of a block,
+//!   is not checked then, and neither is the order of the keys.
 //! - The entries of a table with first keys also have the first key of their block ([`first_key`]).
 //!   When the index is made, each first key is checked to be after the entry before, and not after
 //!   its own entry.
@@ -16,24 +17,27 @@
 //!
 //! An index does not change: any number of threads.
 
+use std::cmp::Ordering;
+
 use bytes::Bytes;
+use terrace_env::codec::DecodeError;
 
 use super::block::Block;
 use super::first_key;
-use super::frame::TableName;
+use super::frame::{Handle, TableName};
+use super::index_entries::{IndexEntries, head};
 use crate::Error;
 use crate::key;
 
 /// An index, or a partition of one.
 #[derive(Debug)]
 pub(crate) struct Index {
-    block: Block,
+    table: TableName,
+    /// Its offset in its table.
+    offset: u64,
+    entries: IndexEntries,
     /// Whether its entries have the first keys of their blocks.
     first_keys: bool,
-    /// The common prefix of all full keys.
-    common: Box<[u8]>,
-    /// The eight bytes after it of each full key, as a number; zeros after a key's end.
-    prefixes: Box<[u64]>,
     /// Entries per unit of the eight bytes, if these are evenly spread.
     density: f64,
 }
@@ -64,11 +68,14 @@ impl Index {
             let region = table.region("index entries");
             return Err(Error::corruption(region, offset, block.entries_end, begin));
         }
-        let prefix = |at| Ok(prefix(key::split(block.restart_key(at)?).0, common));
-        let prefixes: Result<Box<[u64]>, Error> = (0..block.restarts).map(prefix).collect();
-        let (prefixes, common) = (prefixes?, first[..common].into());
-        let density = density(&prefixes);
-        Ok(Self { block, common, prefixes, density, first_keys: false })
+        let mut entries = Vec::with_capacity(block.restarts);
+        for at in 0..block.restarts {
+            let (_, _, value) = block.entry(block.restart(at)?)?;
+            entries.push((block.restart_key(at)?, &block.contents[value]));
+        }
+        let entries = IndexEntries::new(&first[..common], entries.into_iter());
+        let density = density(entries.heads());
+        Ok(Self { table, offset, entries, density, first_keys: false })
     }
 
     /// The same index, with first keys of its blocks, which are checked.
@@ -76,16 +83,15 @@ impl Index {
         let mut first = Vec::new();
         for at in 0..self.len() {
             let separator = self.key(at);
-            first_key::read(self.value(at), separator, &mut first).map_err(|error| {
-                Error::decode(self.block.table.region("index"), self.offset(), &error)
-            })?;
-            let is_behind = |before| key::compare(self.key(before), &first).is_lt();
-            let in_order = at.checked_sub(1).is_none_or(is_behind);
-            if !in_order || key::compare(&first, separator).is_gt() {
-                let region = self.block.table.region("index");
+            first_key::read(&self.value(at), &separator, &mut first)
+                .map_err(|error| Error::decode(self.table.region("index"), self.offset, &error))?;
+            let is_after = |before| self.entries.compare(before, &first).is_lt();
+            let in_order = at.checked_sub(1).is_none_or(is_after);
+            if !in_order || key::compare(&first, &separator).is_gt() {
                 let expected = "a first key after the entry before and not after its own";
                 let got = format!("{} at entry {at}", first.escape_ascii());
-                return Err(Error::corruption(region, self.offset(), expected, got));
+                let region = self.table.region("index");
+                return Err(Error::corruption(region, self.offset, expected, got));
             }
         }
         self.first_keys = true;
@@ -94,7 +100,7 @@ impl Index {
 
     /// Number of entries; 0 in a table without any.
     pub(super) fn len(&self) -> usize {
-        self.block.restarts
+        self.entries.heads().len()
     }
 
     /// An error if it has no entries in a table with entries.
@@ -103,40 +109,40 @@ impl Index {
             return Ok(());
         }
         let expected = format!("an entry, as the table has {of_table}");
-        Err(Error::corruption(self.block.table.region("index"), self.offset(), expected, "none"))
+        Err(Error::corruption(self.table.region("index"), self.offset, expected, "none"))
     }
 
     /// Memory of the index.
     pub(super) fn bytes(&self) -> usize {
-        self.block.contents.len() + self.prefixes.len() * size_of::<u64>()
+        self.entries.bytes()
     }
 
     /// Its offset in its table.
     pub(super) fn offset(&self) -> u64 {
-        self.block.offset
+        self.offset
     }
 
     /// The first entry at or after `target`, an internal key; [`len`](Self::len) if there is none.
     pub(super) fn seek(&self, target: &[u8]) -> usize {
-        if self.prefixes.is_empty() {
+        let (heads, common) = (self.entries.heads(), self.entries.common());
+        if heads.is_empty() {
             return 0;
         }
         let (full_key, _) = key::split(target);
-        let head = &full_key[..full_key.len().min(self.common.len())];
-        match head.cmp(&self.common) {
-            std::cmp::Ordering::Less => return 0,
-            std::cmp::Ordering::Greater => return self.len(),
-            std::cmp::Ordering::Equal => {}
+        match full_key[..full_key.len().min(common.len())].cmp(common) {
+            Ordering::Less => return 0,
+            Ordering::Greater => return self.len(),
+            Ordering::Equal => {}
         }
-        let sought = prefix(full_key, self.common.len());
+        let sought = head(full_key, common.len());
         let mut low = self.first_from(sought);
-        if self.prefixes.get(low) != Some(&sought) {
+        if heads.get(low) != Some(&sought) {
             return low;
         }
-        let mut high = low + self.prefixes[low..].partition_point(|&prefix| prefix == sought);
+        let mut high = low + heads[low..].partition_point(|&head| head == sought);
         while low < high {
             let middle = low + (high - low) / 2;
-            if key::compare(self.key(middle), target).is_lt() {
+            if self.entries.compare(middle, target).is_lt() {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -147,71 +153,62 @@ impl Index {
 
     /// The first entry whose eight bytes are not less than `sought`.
     fn first_from(&self, sought: u64) -> usize {
-        let prefixes = &self.prefixes[..];
-        let Some(&first) = prefixes.first() else { return 0 };
+        let heads = self.entries.heads();
+        let Some(&first) = heads.first() else { return 0 };
         let guess = (sought.saturating_sub(first) as f64 * self.density) as usize;
-        let guess = guess.min(prefixes.len() - 1);
+        let guess = guess.min(heads.len() - 1);
         let (mut low, mut high, mut step) = (guess, guess, 1);
-        if prefixes[guess] < sought {
+        if heads[guess] < sought {
             // All entries before `low` are less.
-            while high < prefixes.len() && prefixes[high] < sought {
+            while high < heads.len() && heads[high] < sought {
                 (low, high, step) = (high + 1, high + step, step * 2);
             }
         } else {
             // The entry at `high` is not less.
-            while low > 0 && prefixes[low - 1] >= sought {
+            while low > 0 && heads[low - 1] >= sought {
                 (high, low, step) = (low - 1, low.saturating_sub(step), step * 2);
             }
         }
-        let high = high.min(prefixes.len());
-        low + prefixes[low..high].partition_point(|&prefix| prefix < sought)
+        let high = high.min(heads.len());
+        low + heads[low..high].partition_point(|&head| head < sought)
     }
 
     /// The internal key of an entry.
-    pub(super) fn key(&self, at: usize) -> &[u8] {
-        self.block.restart_key(at).expect("checked when the index was made")
+    pub(super) fn key(&self, at: usize) -> Vec<u8> {
+        self.entries.key(at)
     }
 
-    /// Whether its entries have the first keys of their blocks.
-    pub(super) fn has_first_keys(&self) -> bool {
-        self.first_keys
+    /// The order of an entry's full key and another one.
+    pub(super) fn compare_full_key(&self, at: usize, other: &[u8]) -> Ordering {
+        self.entries.compare_full_key(at, other)
     }
 
     /// Reads the first key of an entry's block into `into`; `false`: the index does not have it.
     pub(super) fn first_key(&self, at: usize, into: &mut Vec<u8>) -> bool {
         if self.first_keys {
-            first_key::read(self.value(at), self.key(at), into)
+            first_key::read(&self.value(at), &self.key(at), into)
                 .expect("checked when the index was made");
         }
         self.first_keys
     }
 
+    /// The block that an entry names, which must end by `limit`.
+    pub(super) fn handle(&self, at: usize, limit: u64) -> Result<Handle, DecodeError> {
+        self.entries.handle(at, limit, self.first_keys)
+    }
+
     /// The value of an entry.
-    pub(super) fn value(&self, at: usize) -> &[u8] {
-        let restart = self.block.restart(at).expect("checked when the index was made");
-        let (_, _, value) = self.block.entry(restart).expect("checked when the index was made");
-        &self.block.contents[value]
+    pub(super) fn value(&self, at: usize) -> Vec<u8> {
+        self.entries.value(at)
     }
 }
 
 /// Entries per unit of a sequence of ascending numbers.
-fn density(prefixes: &[u64]) -> f64 {
-    let (Some(first), Some(last)) = (prefixes.first(), prefixes.last()) else { return 0.0 };
+fn density(heads: &[u64]) -> f64 {
+    let (Some(first), Some(last)) = (heads.first(), heads.last()) else { return 0.0 };
     match last.saturating_sub(*first) {
         0 => 0.0,
-        spread => (prefixes.len() - 1) as f64 / spread as f64,
-    }
-}
-
-fn prefix(full_key: &[u8], common: usize) -> u64 {
-    let behind = full_key.get(common..).unwrap_or(&[]);
-    match behind.first_chunk::<8>() {
-        Some(whole) => u64::from_be_bytes(*whole),
-        None => {
-            let mut bytes = [0; 8];
-            bytes[..behind.len()].copy_from_slice(behind);
-            u64::from_be_bytes(bytes)
-        }
+        spread => (heads.len() - 1) as f64 / spread as f64,
     }
 }
 
@@ -220,7 +217,6 @@ mod tests {
     use super::*;
     use crate::key::{KeySpaceId, Kind, Trailer, full_key, internal_key};
     use crate::table::block_builder::BlockBuilder;
-    use crate::table::frame::Handle;
     use terrace_env::random::{Random, Rng};
     use terrace_env::{FileId, SeqNo, test_seeds};
 

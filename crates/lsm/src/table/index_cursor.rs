@@ -125,7 +125,7 @@ impl IndexCursor {
 
     /// Whether the keys after its block are not before `end`, a full key.
     pub(super) fn reaches(&self, end: &[u8]) -> bool {
-        self.index.as_ref().is_some_and(|index| key::split(index.key(self.at)).0 >= end)
+        self.index.as_ref().is_some_and(|index| index.compare_full_key(self.at, end).is_ge())
     }
 
     /// Moves to a partition's last entry.

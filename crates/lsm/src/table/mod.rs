@@ -46,6 +46,7 @@ pub(crate) mod global_sequence;
 mod index;
 mod index_builder;
 mod index_cursor;
+mod index_entries;
 mod inspect;
 mod open;
 mod partition;

@@ -47,7 +47,7 @@ impl PartitionHandles {
 pub(super) fn all(table: TableName, top: &Index) -> Result<Box<[PartitionHandles]>, Error> {
     let region = || table.region("index of partitions");
     let handles = |at| {
-        PartitionHandles::decode(top.value(at), top.offset())
+        PartitionHandles::decode(&top.value(at), top.offset())
             .map_err(|error| Error::decode(region(), top.offset(), &error))
     };
     (0..top.len()).map(handles).collect()

@@ -17,7 +17,6 @@ use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use terrace_env::codec::Reader;
 use terrace_env::store::{FileReader, JointRead, PendingRead, ReadBuf};
 use terrace_env::{ByteCount, Cause, FileId, MemoryLease, SeqNo};
 
@@ -212,7 +211,7 @@ impl Table {
     }
 
     /// The internal key of the partition's last entry; `None` if there is only one partition.
-    pub(super) fn partition_end(&self, partition: usize) -> Option<&[u8]> {
+    pub(super) fn partition_end(&self, partition: usize) -> Option<Vec<u8>> {
         let top = self.outline.top.as_ref()?;
         (partition < top.len()).then(|| top.key(partition))
     }
@@ -325,11 +324,7 @@ impl Table {
 
     /// The data block that an index entry names.
     pub(super) fn handle(&self, index: &Index, at: usize) -> Result<Handle, Error> {
-        let (value, limit) = (index.value(at), self.data_end());
-        let handle = match index.has_first_keys() {
-            true => Handle::read(&mut Reader::new(value), limit),
-            false => Handle::decode(value, limit),
-        };
+        let handle = index.handle(at, self.data_end());
         handle.map_err(|e| Error::decode(self.name().region("index"), index.offset(), &e))
     }
 

@@ -32,7 +32,8 @@ impl Table {
             let index = self.index(partition, Cause::Compaction)?;
             for at in index.seek(&target)..index.len() {
                 bytes += u64::from(self.handle(&index, at)?.size);
-                let (full_key, _) = key::split(index.key(at));
+                let internal_key = index.key(at);
+                let (full_key, _) = key::split(&internal_key);
                 if full_key >= &span.end[..] {
                     break 'partitions;
                 }

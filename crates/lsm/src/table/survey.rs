@@ -40,7 +40,8 @@ impl Table {
             let index = match self.index(partition, cause) {
                 Ok(index) => index,
                 Err(error) => {
-                    let until = self.partition_end(partition).map(|end| key::split(end).0.to_vec());
+                    let until =
+                        self.partition_end(partition).map(|end| key::split(&end).0.to_vec());
                     let Handle { offset, size } = self.index_handle(partition);
                     let part = clip(span, &from, until.as_deref());
                     found.extend(part.map(|span| {
@@ -52,7 +53,7 @@ impl Table {
                 }
             };
             for at in 0..index.len() {
-                let until = key::split(index.key(at)).0.to_vec();
+                let until = key::split(&index.key(at)).0.to_vec();
                 if let Some(part) = clip(span, &from, Some(&until)) {
                     let (handle, read) = match self.handle(&index, at) {
                         Ok(handle) => (Some(handle), self.verify_block(handle, cause)),
