@@ -162,7 +162,8 @@ impl Committer {
     pub(crate) fn commit_record(&self, change: impl FnOnce(&mut StoreRecord)) -> Result<(), Error> {
         let turn = self.take_turn();
         self.tree.check_open()?;
-        self.commit_record_in(turn, change)
+        let changed = self.commit_record_in(turn, change);
+        changed.inspect_err(|error| self.stop_unless_space(error))
     }
 
     /// Makes the sums of the store's life durable, when the engine ends and no job is left, if
@@ -191,6 +192,14 @@ impl Committer {
         Ok(())
     }
 
+    /// Stops all writing after a commit that has failed, unless it failed for lack of space: the
+    /// store may have the change, although readers do not see it.
+    pub(crate) fn stop_unless_space(&self, error: &Error) {
+        if !error.is_space() {
+            self.lifecycle.fail("a commit", error.clone());
+        }
+    }
+
     /// The options by which tables are made, as the store remembers them now.
     pub(crate) fn options_now(&self) -> ShapeOptions {
         let tables = self.tree.with_record(|record| record.tables);
@@ -217,7 +226,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    use terrace_env::store::{CreateOptions, Failure, FileKind, MemoryStore, Rank};
+    use terrace_env::store::{CreateOptions, Failure, FileKind, MemoryStore, Rank, StoreError};
     use terrace_env::{ByteCount, Cause, SeqNo, runner};
     use terrace_policy::{Place, RunId};
 
@@ -311,6 +320,23 @@ mod tests {
             assert_eq!(of.tree.changes(), 0);
             assert!(of.lifecycle.check_writable().is_err());
             assert!(of.lifecycle.take_failure_back().is_err(), "the store has the change");
+        });
+    }
+
+    #[test]
+    fn writing_stops_after_a_failed_commit_of_the_record_but_not_for_lack_of_space() {
+        runner::simulate(1, || {
+            let store = MemoryStore::new();
+            let of = committer(&store);
+            store.fail_at(store.operations(), Failure::Once);
+            assert!(of.commit_record(|record| record.features |= 1).is_err());
+            let stopped = of.lifecycle.check_writable();
+            assert!(matches!(stopped, Err(Error::Stopped { job: "a commit", .. })), "{stopped:?}");
+            assert!(of.lifecycle.take_failure_back().unwrap());
+            let needed = ByteCount::kib(4);
+            let short = StoreError::Busy { needed, pinned: needed, device: None };
+            of.stop_unless_space(&short.into());
+            assert!(of.lifecycle.check_writable().is_ok());
         });
     }
 

@@ -243,7 +243,8 @@ impl SpaceChanges {
         edit: &SpaceEdit,
     ) -> Result<(), Error> {
         transaction.annotate(FileId::STORE, record.annotation());
-        self.store.commit(transaction)?;
+        let committed = self.store.commit(transaction).map_err(Error::from);
+        committed.inspect_err(|error| self.committer.stop_unless_space(error))?;
         turn.show_spaces(record, edit);
         Ok(())
     }

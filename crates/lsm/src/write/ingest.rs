@@ -294,7 +294,9 @@ impl Ingest {
             let tail = table.tail.clone();
             edit.put(NewTable { id, size, stream, place, record, tail });
         }
-        let committed = self.writer.committer.commit(edit, None, None, || {})?;
+        let committer = &self.writer.committer;
+        let committed = committer.commit(edit, None, None, || {});
+        let committed = committed.inspect_err(|error| committer.stop_unless_space(error))?;
         self.writer.room.notifier.tree_has_changed(committed, None);
         drop(admitted);
         if late {

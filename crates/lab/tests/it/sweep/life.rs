@@ -1,9 +1,8 @@
 //! [`Life`]: the fixed life of a sweep, whose every step is acknowledged as durable or fails.
 //!
-//! After a failed step the store is resumed, or opened again: after a failed commit of metadata, or
-//! if it cannot be resumed. It must then have the contents from
-//! before the step, or those after it; and so must a copy whose power is cut. Then the life goes
-//! on. At its end the store is audited:
+//! After a failed step the store is resumed, or opened again if it cannot be resumed. It must then
+//! have the contents from before the step, or those after it; and so must a copy whose power is
+//! cut. Then the life goes on. At its end the store is audited:
 //!
 //! - Its file system counts all zones and blocks anew, and finds the numbers that it has kept.
 //! - No space is reserved or pinned, and no more logs are left than the engine uses.
@@ -94,12 +93,6 @@ impl Step {
             Self::Drop(space) => space,
             _ => DEFAULT,
         }
-    }
-
-    /// Whether it is a change of metadata alone. If such a commit fails, only the next opening
-    /// finds out whether it has come to the medium: until then the store is as before.
-    fn is_commit(self) -> bool {
-        matches!(self, Self::Create(_) | Self::Drop(_) | Self::Ingest(..))
     }
 
     /// The contents after the step.
@@ -268,7 +261,7 @@ impl<'a> Life<'a> {
         if !problems.is_empty() {
             return Err(format!("check after a cut: {problems:?}"));
         }
-        if step.is_commit() || self.db().resume().is_err() {
+        if self.db().resume().is_err() {
             self.snapshot = None;
             drop(self.db.take().map(Db::close));
             self.db = Some(self.place.open(self.kind).map_err(|error| format!("again: {error}"))?);
