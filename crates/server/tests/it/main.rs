@@ -4,6 +4,7 @@
 //! `cargo xtask test`, from `tests/clients`.
 
 mod client;
+mod crowds;
 mod cuts;
 mod dashboards;
 mod hostile;

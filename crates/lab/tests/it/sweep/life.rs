@@ -240,13 +240,13 @@ impl<'a> Life<'a> {
             }
             Err(Failed::Wrong(wrong)) => Err(wrong),
             Err(Failed::Fault(error)) => {
-                self.go_on(step, &after).map_err(|wrong| format!("failed by `{error}`: {wrong}"))
+                self.go_on(&after).map_err(|wrong| format!("failed by `{error}`: {wrong}"))
             }
         }
     }
 
     /// Goes on after a step that has failed, and may have had its effect.
-    fn go_on(&mut self, step: Step, after: &Contents) -> Result<(), String> {
+    fn go_on(&mut self, after: &Contents) -> Result<(), String> {
         self.failed += 1;
         let copy = self.place.cut();
         self.place.heal();
