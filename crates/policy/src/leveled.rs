@@ -28,7 +28,8 @@
 //!    nothing on the way, and at most ten tables' bytes of the level after its place.
 //! 7. *At rest.* Asked at rest, and if nothing else is due: the oldest run of level 0, with all
 //!    that overlap it, is merged into level 1, if the tables there in their range of keys have at
-//!    most four times their own bytes. This spares reads.
+//!    most four times their own bytes, and their entries less than 32 KiB on average. This spares
+//!    reads.
 //! 8. *Space.* If space is short and no level is due: first a table above the last level of whose
 //!    entries a 16th are tombstones; then, of the deepest level with tables that overlap one below,
 //!    the table that meets fewest bytes in the next level for its own; then level 0; then a table

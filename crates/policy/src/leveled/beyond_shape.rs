@@ -18,6 +18,10 @@ use crate::tree::{SegmentView, Span, TreeView};
 /// later.
 const REST_RATIO: u64 = 4;
 
+/// At rest, level 0 is not merged if its entries have this many bytes or more on average. To merge
+/// an entry of this size costs as much processor time as dozens of gets that filters answer.
+const REST_ENTRY_MAX: u64 = 32 << 10;
+
 /// If space is short, tables go first that have a tombstone in 16 entries, or more of them.
 const SPACE_SHARE: u64 = 16;
 
@@ -65,10 +69,15 @@ impl Leveled {
     }
 
     /// Step 7: the tables of level 0, if they are not small compared with those that they overlap
-    /// in level 1.
+    /// in level 1, and their entries are not large.
     fn level0_at_rest(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {
         let (runs, hull) = self.level0_due(tree, tree.runs(0).len().checked_sub(1)?)?;
         let bytes: u64 = runs.iter().map(|run| run.size().0).sum();
+        let entries =
+            runs.iter().flat_map(|run| run.segments.iter()).map(|segment| segment.entries);
+        if bytes / entries.sum::<u64>().max(1) >= REST_ENTRY_MAX {
+            return None;
+        }
         let met = tree.runs(1).iter().flat_map(|run| run.overlapping(&hull));
         let met: u64 = met.map(|segment| segment.size.0).sum();
         let is_worth_it = bytes.saturating_mul(REST_RATIO) >= met;
