@@ -8,12 +8,15 @@
 //! nothing. It returns the error if the sync before closing failed.
 //!
 //! # Threads
-//! Any number of threads may call. Opening and closing are roles: other users of the file wait.
+//! Any number of threads may call. A call on an open file takes no lock, and writes to no memory
+//! that other threads read. Opening and closing are roles: other users of the file wait.
 
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 
+use arc_swap::{ArcSwapOption, Guard};
 use terrace_env::sync::{Condvar, Mutex, assert_no_lock_held};
 
 use super::handle_pool::HandlePool;
@@ -32,20 +35,22 @@ pub(super) struct PooledFile {
 pub(super) struct Slot {
     name: String,
     access: Access,
+    /// The handle of an open file. It is replaced under the lock of `state`.
+    open: ArcSwapOption<Open>,
+    /// Used since the pool last looked at it.
+    used_lately: AtomicBool,
     state: Mutex<SlotState>,
     /// The file was opened or closed.
     moved: Condvar,
 }
 
+/// An open file. Each call in flight has a reference.
+struct Open(Arc<dyn FileHandle>);
+
 #[derive(Default)]
 struct SlotState {
-    handle: Option<Arc<dyn FileHandle>>,
     /// An actor opens or closes the file.
     is_moving: bool,
-    /// Calls that use the handle now.
-    users: usize,
-    /// Used since the pool last looked at it.
-    used_lately: bool,
     /// May have writes that are not durable.
     unsynced: bool,
     /// The sync before closing failed.
@@ -55,7 +60,7 @@ struct SlotState {
 /// A handle that was taken out of the pool to be closed.
 pub(super) struct Victim {
     slot: Arc<Slot>,
-    handle: Arc<dyn FileHandle>,
+    open: Arc<Open>,
     unsynced: bool,
 }
 
@@ -64,29 +69,54 @@ impl Slot {
     /// writes. With `unsynced_too`, unsynced writes do not matter.
     pub(super) fn take_if_idle(self: &Arc<Self>, unsynced_too: bool) -> Option<Victim> {
         let mut state = self.state.lock();
-        if state.users > 0 || (state.unsynced && !unsynced_too) {
+        if state.unsynced && !unsynced_too {
             return None;
         }
-        if std::mem::take(&mut state.used_lately) {
+        if self.used_lately.swap(false, Ordering::Relaxed) {
             return None;
         }
-        let handle = state.handle.take()?;
+        let open = self.take_unused()?;
         state.is_moving = true;
-        Some(Victim { slot: Arc::clone(self), handle, unsynced: state.unsynced })
+        Some(Victim { slot: Arc::clone(self), open, unsynced: state.unsynced })
     }
 
     /// Whether the handle could be closed now.
     pub(super) fn is_idle(&self) -> bool {
         let state = self.state.lock();
-        state.users == 0 && state.handle.is_some()
+        let unused = self.take_unused();
+        let is_idle = unused.is_some();
+        if is_idle {
+            self.open.store(unused);
+        }
+        drop(state);
+        is_idle
+    }
+
+    /// Takes the handle, unless a call uses it. The caller has the lock: a call that comes meanwhile
+    /// waits for it.
+    fn take_unused(&self) -> Option<Arc<Open>> {
+        // After the swap, the calls in flight have all references but this one.
+        let open = self.open.swap(None)?;
+        if Arc::strong_count(&open) == 1 {
+            return Some(open);
+        }
+        self.open.store(Some(open));
+        None
+    }
+
+    fn note_use(&self) {
+        // A store of the same value would still take the cache line from other cores.
+        if !self.used_lately.load(Ordering::Relaxed) {
+            self.used_lately.store(true, Ordering::Relaxed);
+        }
     }
 }
 
 impl Victim {
     /// Makes the writes of the file durable, and closes it.
     pub(super) fn close(self) {
-        let synced = if self.unsynced { self.handle.sync() } else { Ok(()) };
-        drop(self.handle);
+        let synced = if self.unsynced { self.open.0.sync() } else { Ok(()) };
+        drop(self.open);
         let mut state = self.slot.state.lock();
         match synced {
             Ok(()) => state.unsynced = false,
@@ -101,12 +131,21 @@ impl Victim {
 /// A handle that stays open while this lives.
 struct InUse<'a> {
     file: &'a PooledFile,
-    handle: Arc<dyn FileHandle>,
+    open: Option<Guard<Option<Arc<Open>>>>,
+}
+
+impl InUse<'_> {
+    fn handle(&self) -> &dyn FileHandle {
+        let open = self.open.as_ref().and_then(|open| open.as_ref());
+        &*open.expect("a call has an open file").0
+    }
 }
 
 impl Drop for InUse<'_> {
     fn drop(&mut self) {
-        self.file.slot.state.lock().users -= 1;
+        self.open = None;
+        // An actor that waits has either raised its count, or sees that this use has ended.
+        fence(Ordering::SeqCst);
         self.file.pool.released();
     }
 }
@@ -142,9 +181,15 @@ impl PooledFile {
     ) -> Self {
         // An earlier process may have left writes in the cache of the host.
         let unsynced = access == Access::ReadWrite;
-        let state = SlotState { handle: Some(handle), unsynced, ..SlotState::default() };
-        let (state, moved) = (Mutex::new(state), Condvar::new());
-        let slot = Arc::new(Slot { name: name.to_owned(), access, state, moved });
+        let state = SlotState { unsynced, ..SlotState::default() };
+        let slot = Arc::new(Slot {
+            name: name.to_owned(),
+            access,
+            open: ArcSwapOption::from_pointee(Open(handle)),
+            used_lately: AtomicBool::new(false),
+            state: Mutex::new(state),
+            moved: Condvar::new(),
+        });
         let key = pool.new_key();
         pool.insert(key, &slot);
         Self { files: Arc::clone(files), pool: Arc::clone(pool), key, slot }
@@ -153,34 +198,48 @@ impl PooledFile {
     /// The handle; opens the file if it is closed.
     fn acquire(&self) -> io::Result<InUse<'_>> {
         assert_no_lock_held("a file operation");
-        {
+        loop {
+            if let Some(used) = self.glance() {
+                return Ok(used);
+            }
             let mut state = self.slot.state.lock();
-            loop {
-                if let Some(handle) = state.handle.clone() {
-                    state.users += 1;
-                    state.used_lately = true;
-                    return Ok(InUse { file: self, handle });
-                }
-                if !state.is_moving {
-                    break;
-                }
+            if state.is_moving {
                 self.slot.moved.wait(&mut state);
+                continue;
+            }
+            // Another actor may have opened it meanwhile.
+            if let Some(used) = self.glance() {
+                return Ok(used);
             }
             state.is_moving = true;
+            drop(state);
+            return self.open_anew();
         }
+    }
+
+    /// The handle, if the file is open.
+    fn glance(&self) -> Option<InUse<'_>> {
+        let open = self.slot.open.load();
+        open.as_ref()?;
+        self.slot.note_use();
+        Some(InUse { file: self, open: Some(open) })
+    }
+
+    /// Opens the file. The caller has the role.
+    fn open_anew(&self) -> io::Result<InUse<'_>> {
         let opened = self.pool.open(|| self.files.open(&self.slot.name, self.slot.access));
         let mut state = self.slot.state.lock();
         state.is_moving = false;
-        if let Ok(handle) = &opened {
-            state.handle = Some(Arc::clone(handle));
-            state.users += 1;
-            state.used_lately = true;
-        }
+        // The pool cannot take the handle before the use begins.
+        let used = opened.map(|handle| {
+            self.slot.open.store(Some(Arc::new(Open(handle))));
+            self.glance().expect("an open file")
+        });
         drop(state);
         self.slot.moved.notify_all();
-        let handle = opened?;
+        let used = used?;
         self.pool.insert(self.key, &self.slot);
-        Ok(InUse { file: self, handle })
+        Ok(used)
     }
 
     /// The handle, for a change that a sync has to make durable.
@@ -198,34 +257,34 @@ impl PooledFile {
         }
         match &state.failed {
             Some((kind, message)) => Err(io::Error::new(*kind, message.clone())),
-            None => Ok(state.handle.is_some() || state.unsynced),
+            None => Ok(self.slot.open.load().is_some() || state.unsynced),
         }
     }
 }
 
 impl FileHandle for PooledFile {
     fn size(&self) -> io::Result<u64> {
-        self.acquire()?.handle.size()
+        self.acquire()?.handle().size()
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        self.acquire()?.handle.read_at(offset, into)
+        self.acquire()?.handle().read_at(offset, into)
     }
 
     fn read(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
-        self.acquire()?.handle.read(offset, len)
+        self.acquire()?.handle().read(offset, len)
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.acquire_for_change()?.handle.write_at(offset, bytes)
+        self.acquire_for_change()?.handle().write_at(offset, bytes)
     }
 
     fn write_parts_at(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
-        self.acquire_for_change()?.handle.write_parts_at(offset, parts)
+        self.acquire_for_change()?.handle().write_parts_at(offset, parts)
     }
 
     fn set_size(&self, size: u64) -> io::Result<()> {
-        self.acquire_for_change()?.handle.set_size(size)
+        self.acquire_for_change()?.handle().set_size(size)
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -235,7 +294,7 @@ impl FileHandle for PooledFile {
         let used = self.acquire()?;
         // Writes that come during the sync may not be part of it.
         self.slot.state.lock().unsynced = false;
-        let synced = used.handle.sync();
+        let synced = used.handle().sync();
         if synced.is_err() {
             self.slot.state.lock().unsynced = true;
         }
@@ -243,19 +302,21 @@ impl FileHandle for PooledFile {
     }
 
     fn punch(&self, range: Range<u64>) -> io::Result<()> {
-        self.acquire_for_change()?.handle.punch(range)
+        self.acquire_for_change()?.handle().punch(range)
     }
 
     fn preallocate(&self, size: u64) -> io::Result<()> {
-        self.acquire_for_change()?.handle.preallocate(size)
+        self.acquire_for_change()?.handle().preallocate(size)
     }
 }
 
 impl Drop for PooledFile {
     fn drop(&mut self) {
-        let handle = self.slot.state.lock().handle.take();
-        if let Some(handle) = handle {
-            drop(handle);
+        let state = self.slot.state.lock();
+        let open = self.slot.open.swap(None);
+        drop(state);
+        if open.is_some() {
+            drop(open);
             self.pool.remove(self.key);
         }
     }
