@@ -233,20 +233,16 @@ impl Memtable {
 
     /// The sequence of the newest entry of a full key, or of a range tombstone over it.
     pub(crate) fn newest(&self, full_key: &[u8]) -> Option<SeqNo> {
-        let first = self.tree.first_from(&key::internal_key(full_key, Trailer::NEWEST));
-        let found = first.map(|(internal_key, _)| key::split(internal_key));
-        let entry = found.filter(|(found, _)| *found == full_key);
-        let cover = self.ranges.cover(full_key, SeqNo::MAX);
-        entry.map(|(_, trailer)| trailer.sequence()).max(cover)
+        let first = self.tree.first_of_key(&key::internal_key(full_key, Trailer::NEWEST));
+        let entry = first.map(|(internal_key, _)| key::split(internal_key).1.sequence());
+        entry.max(self.ranges.cover(full_key, SeqNo::MAX))
     }
 
     /// The memtable's answer for a key; `None` if it does not know the key.
     fn look(&self, seek_key: &[u8]) -> Option<Found<&[u8]>> {
         let (sought, at) = key::split(seek_key);
-        let found = self.tree.first_from(seek_key).and_then(|(internal_key, value)| {
-            let (full_key, trailer) = key::split(internal_key);
-            (full_key == sought).then_some((trailer, value))
-        });
+        let found = self.tree.first_of_key(seek_key);
+        let found = found.map(|(internal_key, value)| (key::split(internal_key).1, value));
         if let Some(cover) = self.ranges.cover(sought, at.sequence())
             && found.is_none_or(|(trailer, _)| trailer.sequence() < cover)
         {

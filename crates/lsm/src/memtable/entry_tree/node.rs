@@ -203,11 +203,16 @@ impl Leaf {
         self.slots.link.load(Acquire)
     }
 
-    /// Its first entry that is not before the target.
-    pub(super) fn first_from(&self, target: &Target<'_>) -> Option<Entry> {
+    /// Its first entry that is not before the target, `None` if all are. `Some(None)`: the entry has
+    /// another prefix than the target.
+    pub(super) fn first_of_prefix(&self, target: &Target<'_>) -> Option<Option<Entry>> {
         read(&self.version, &self.slots, |order| {
             let rank = self.slots.rank(order, &self.entries, target, false);
-            (rank < order.len()).then(|| entry(&self.entries[order.slot(rank)]))
+            (rank < order.len()).then(|| {
+                let slot = order.slot(rank);
+                let same = self.slots.prefixes[slot].load(Relaxed) == target.prefix;
+                same.then(|| entry(&self.entries[slot]))
+            })
         })
     }
 

@@ -213,12 +213,14 @@ impl EntryTree {
         lease.resize(nodes.reserved() + entries.reserved());
     }
 
-    /// The first entry at or after an internal key: its own internal key and its value.
-    pub(crate) fn first_from(&self, internal_key: &[u8]) -> Option<(&[u8], &[u8])> {
+    /// The first entry at or after an internal key, if it has the same full key: its own internal
+    /// key and its value. Most entries of other keys have other prefixes, and are not read.
+    pub(crate) fn first_of_key(&self, internal_key: &[u8]) -> Option<(&[u8], &[u8])> {
         let target = self.target(internal_key);
-        let entry = self.search(&target, |leaf| leaf.first_from(&target))?;
+        let entry = self.search(&target, |leaf| leaf.first_of_prefix(&target))??;
         // SAFETY: the result borrows the tree, which owns the arena.
-        Some(unsafe { (entry.key(), entry.value()) })
+        let (found, value) = unsafe { (entry.key(), entry.value()) };
+        (key::split(found).0 == target.full_key).then_some((found, value))
     }
 
     /// The first and the last full key.
