@@ -231,15 +231,30 @@ pub(crate) fn compare(left: &[u8], right: &[u8]) -> Ordering {
     left_key.cmp(right_key).then(left_trailer.cmp(&right_trailer))
 }
 
-/// The first sixteen bytes of a full key as a number, with zeros after its end. Of two keys with
-/// different heads, the one with the smaller head comes first.
-pub(crate) fn head(full_key: &[u8]) -> u128 {
-    if let Some(head) = full_key.first_chunk() {
-        return u128::from_be_bytes(*head);
-    }
-    let mut head = [0; 16];
-    head[..full_key.len()].copy_from_slice(full_key);
-    u128::from_be_bytes(head)
+/// Key space and first sixteen bytes of a user key, as numbers: zeros follow the key's end. Of two
+/// keys with different heads, the one with the smaller head comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Head {
+    space: u32,
+    front: u128,
+}
+
+/// The head of a full key, or of a bound that may be shorter than the id of a key space.
+pub(crate) fn head(full_key: &[u8]) -> Head {
+    let Some((space, user_key)) = full_key.split_first_chunk() else {
+        let mut space = [0; SPACE_BYTES];
+        space[..full_key.len()].copy_from_slice(full_key);
+        return Head { space: u32::from_be_bytes(space), front: 0 };
+    };
+    let front = match user_key.first_chunk() {
+        Some(front) => u128::from_be_bytes(*front),
+        None => {
+            let mut front = [0; 16];
+            front[..user_key.len()].copy_from_slice(user_key);
+            u128::from_be_bytes(front)
+        }
+    };
+    Head { space: u32::from_be_bytes(*space), front }
 }
 
 /// Checks that bytes from a medium have the shape of an internal key of a single key's entry.
@@ -346,6 +361,32 @@ mod tests {
                 assert_eq!(compare(left, right), i.cmp(&j), "{i} {j}");
             }
         }
+    }
+
+    #[test]
+    fn keys_of_different_heads_are_in_the_order_of_their_heads() {
+        let long = [&full_key(KeySpaceId(1), &[7; 16])[..], b"x"].concat();
+        let keys = [
+            &[][..],
+            &[0, 0, 0, 1],
+            &full_key(KeySpaceId(1), b"a"),
+            &full_key(KeySpaceId(1), b"a\0"),
+            &full_key(KeySpaceId(1), b"user000000000001"),
+            &full_key(KeySpaceId(1), b"user000000000002"),
+            &full_key(KeySpaceId(1), &[7; 16]),
+            &long,
+            &full_key(KeySpaceId(256), b""),
+        ];
+        let mut differ = 0;
+        for left in keys {
+            for right in keys {
+                let order = head(left).cmp(&head(right));
+                assert!(order.is_eq() || order == left.cmp(right), "{left:?} {right:?}");
+                differ += usize::from(order.is_ne());
+            }
+        }
+        // Only keys that differ by zeros at their ends, or after sixteen bytes, share a head.
+        assert_eq!(differ, keys.len() * (keys.len() - 1) - 6);
     }
 
     #[test]

@@ -27,7 +27,7 @@ use terrace_env::SeqNo;
 
 use super::run_cursor::RunCursor;
 use crate::Error;
-use crate::key::{self, Trailer};
+use crate::key::{self, Head, Trailer};
 use crate::memtable::MemoryCursor;
 
 /// A sorted source.
@@ -140,7 +140,7 @@ pub(crate) struct Merge {
 #[derive(Clone, Copy, Debug)]
 struct Placed {
     /// Head of its current key.
-    head: u128,
+    head: Head,
     /// Its index.
     source: usize,
 }

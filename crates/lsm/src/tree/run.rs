@@ -17,7 +17,7 @@ use terrace_policy::{RunId, RunView, SegmentView, Span};
 
 use super::handle::TableHandle;
 use crate::Error;
-use crate::key;
+use crate::key::{self, Head};
 use crate::memtable::Found;
 use crate::ranges::{CoverRange, Fragment};
 use crate::table::{self, Lookup, PointReads, Table, global_sequence};
@@ -89,7 +89,7 @@ impl Segment {
         ByteCount(self.share(self.table.record().old_versions.droppable(snapshots).0))
     }
 
-    fn head(&self) -> u128 {
+    fn head(&self) -> Head {
         key::head(&self.span.end)
     }
 
@@ -132,7 +132,7 @@ pub(crate) struct Run {
     pub(crate) id: RunId,
     pub(crate) segments: Chunked<Segment>,
     /// Head of the end of each of them, by which a search comes close without a look at the keys.
-    heads: Chunked<u128>,
+    heads: Chunked<Head>,
     /// Deciders' view of each of them.
     views: Chunked<SegmentView>,
     /// Number of segments with range tombstones.
