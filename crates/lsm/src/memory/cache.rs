@@ -5,18 +5,23 @@
 //!   changes, and a store does not use an id again.
 //! - A reader that has an evicted block keeps it; the cache no longer counts its memory.
 //! - If the cache is made with a capacity below [`CAPACITY_MIN`], it keeps and finds nothing.
+//! - The memory of an evicted block is kept for the next read of the same thread
+//!   ([`BlockCache::take_spare`]), if it has at most [`SPARE_BYTES_MAX`] bytes and no reader has the
+//!   block. There are at most sixteen such buffers, and they are not counted.
 //! - The hash function and the number of shards are fixed, so the same calls in the same order
 //!   evict the same blocks.
 //!
 //! Threads: any number. A call takes the lock of one shard; [`BlockCache::resize`] takes all, one
-//! after the other.
+//! after the other. A thread that keeps or takes a buffer takes a lock that it shares with few other
+//! threads.
 
 use std::hash::{BuildHasher, Hasher};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use quick_cache::sync::Cache;
 use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
-use terrace_env::{ByteCount, FileId, MemoryGauge};
+use terrace_env::sync::Mutex;
+use terrace_env::{ByteCount, FileId, MemoryGauge, PerThread};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Number of shards, each with a lock. More than the cores of a large machine are of no use.
@@ -26,6 +31,8 @@ const ENTRY_BYTES: u64 = 96;
 /// Least size of a cache: with less, a shard would hold fewer than a few blocks.
 const CAPACITY_MIN: u64 = SHARDS as u64 * 32 * 1024;
 
+/// The largest buffer that is kept: two of the usual blocks.
+const SPARE_BYTES_MAX: usize = 8 << 10;
 /// The most blocks that the cache makes room for at once; it makes room for others as they come.
 const BLOCKS_EXPECTED_MAX: u64 = 1 << 22;
 
@@ -99,13 +106,15 @@ type Blocks = Cache<Key, Bytes, BlockWeight, FixedHash, Counted>;
 pub(crate) struct BlockCache {
     blocks: Option<Blocks>,
     gauge: MemoryGauge,
+    /// Memory of evicted blocks.
+    spares: PerThread<Mutex<Option<BytesMut>>>,
 }
 
 impl BlockCache {
     /// A cache of about this many bytes; none if it would be too small to be of use.
     pub(crate) fn new(capacity: ByteCount, block_size: ByteCount, gauge: MemoryGauge) -> Self {
         if capacity.0 < CAPACITY_MIN {
-            return Self { blocks: None, gauge };
+            return Self { blocks: None, gauge, spares: PerThread::default() };
         }
         let blocks = capacity.0 / block_size.0.saturating_add(ENTRY_BYTES);
         let blocks = blocks.clamp(1, BLOCKS_EXPECTED_MAX);
@@ -117,7 +126,7 @@ impl BlockCache {
             .expect("all options are given");
         let lifecycle = Counted(gauge.clone());
         let blocks = Cache::with_options(options, BlockWeight, FixedHash, lifecycle);
-        Self { blocks: Some(blocks), gauge }
+        Self { blocks: Some(blocks), gauge, spares: PerThread::default() }
     }
 
     /// The contents of the block at `offset` of `file`.
@@ -129,8 +138,32 @@ impl BlockCache {
         if let Some(blocks) = &self.blocks {
             let key = (file, offset);
             self.gauge.take(BlockWeight.weight(&key, &block));
-            blocks.insert(key, block);
+            let evicted = blocks.insert_with_lifecycle(key, block);
+            evicted.into_iter().flatten().for_each(|block| self.keep_spare(block));
         }
+    }
+
+    fn keep_spare(&self, block: Bytes) {
+        if block.len() <= SPARE_BYTES_MAX
+            && let Ok(buffer) = block.try_into_mut()
+            && buffer.capacity() <= SPARE_BYTES_MAX
+        {
+            *self.spares.own().lock() = Some(buffer);
+        }
+    }
+
+    /// A buffer of `len` bytes with any contents, from an evicted block of about this size.
+    pub(crate) fn take_spare(&self, len: usize) -> Option<BytesMut> {
+        if len > SPARE_BYTES_MAX {
+            return None;
+        }
+        let mut buffer = self.spares.own().lock().take()?;
+        // The block may have been cut off a buffer that is a little longer.
+        let is_fit = buffer.capacity() >= len && buffer.capacity() - len <= len / 8;
+        is_fit.then(|| {
+            buffer.resize(len, 0);
+            buffer
+        })
     }
 
     /// Changes the capacity.
@@ -177,6 +210,25 @@ mod tests {
         cache.resize(ByteCount::kib(200));
         assert_eq!(cache.gauge.used().0, weight(&cache));
         assert!(cache.gauge.used() <= ByteCount::kib(200));
+    }
+
+    #[test]
+    fn a_read_takes_the_memory_of_an_evicted_block_of_about_its_size_that_no_reader_has() {
+        let (cache, _) = filled();
+        assert_eq!(cache.take_spare(3900).map(|buffer| buffer.len()), Some(3900));
+        assert!(cache.take_spare(3900).is_none());
+        let mut held: Vec<_> =
+            (0..1000).filter_map(|i| cache.get(FileId(i % 7), i * 4096)).collect();
+        for i in 1000..1500 {
+            let block = Bytes::from(vec![1; 4000]);
+            held.push(block.clone());
+            cache.insert(FileId(8), i, block);
+        }
+        assert!(cache.take_spare(4000).is_none(), "readers have all blocks");
+        for (size, fits) in [(4001, false), (4000, true), (2000, false)] {
+            (0..1000).for_each(|i| cache.insert(FileId(9), i, Bytes::from(vec![2; 4000])));
+            assert_eq!(cache.take_spare(size).is_some(), fits, "{size}");
+        }
     }
 
     #[test]

@@ -364,7 +364,7 @@ impl Table {
             None => {
                 let stored = match submitted {
                     Some(read) => stored(read.wait()?),
-                    None => self.read(handle.offset, handle.size as usize, Cause::Read)?,
+                    None => self.read_block(handle)?,
                 };
                 let block = self.block(handle, &stored)?;
                 if reads.fill_cache() {
@@ -375,6 +375,18 @@ impl Table {
         };
         reads.note(&block);
         Ok(block)
+    }
+
+    /// The stored bytes of a data block, in the memory of an evicted block if there is one.
+    fn read_block(&self, handle: Handle) -> Result<Bytes, Error> {
+        let size = handle.size as usize;
+        match self.memory.cache.take_spare(size) {
+            Some(mut into) => {
+                self.read_into(handle.offset, &mut into, Cause::Read)?;
+                Ok(into.freeze())
+            }
+            None => self.read(handle.offset, size, Cause::Read),
+        }
     }
 
     /// A data block if it is in the cache.
