@@ -5,7 +5,11 @@
 //! when another series reaches a value, or a share of zones. The first two can also be compared
 //! with those of another run. This file reads claims and does not evaluate them.
 
+use std::fmt;
+
 use serde::Deserialize;
+
+use super::NamedRun;
 
 /// Claim of a paper.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -19,8 +23,26 @@ pub struct Claim {
     pub quantity: Quantity,
     /// Why ours differs, where it does by more than 15 % and a measurement has told.
     pub explanation: Option<String>,
-    /// The experiment that has the same claim of the paper: a report on both counts it there.
+    /// The run that shows the cause. Without one, the explanation is in words only.
+    pub shown_by: Option<NamedRun>,
+    /// The experiment, this or another, that has the same claim of the paper: a report on both
+    /// counts it there. Such a claim tells the value under other settings.
     pub repeats: Option<String>,
+}
+
+impl Claim {
+    /// Whether the claim is about a run under this variant.
+    #[must_use]
+    pub fn is_about(&self, variant: &str) -> bool {
+        let other = match &self.quantity.measure {
+            Measure::Metric { than, .. } | Measure::End { than, .. } => {
+                than.as_ref().map(Than::whose)
+            }
+            Measure::Series { .. } | Measure::Zones { .. } => None,
+        };
+        self.quantity.variant.as_deref() == Some(variant)
+            || other.is_some_and(|it| it == variant || it.ends_with(&format!(", {variant}")))
+    }
 }
 
 /// A metric of ours: of which run, and how it is taken from there.
@@ -97,6 +119,40 @@ impl Than {
         match self {
             Self::Over(_) => "over",
             Self::Minus(_) => "minus",
+        }
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { system, phase, variant, measure } = self;
+        let of = [Some(system), variant.as_ref(), phase.as_ref()].into_iter().flatten();
+        let of: Vec<&str> = of.map(String::as_str).collect();
+        write!(f, "{} of {}", measure, of.join(", "))
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let than = |f: &mut fmt::Formatter<'_>, than: &Option<Than>| match than {
+            Some(than) => write!(f, " {} {}", than.field(), than.whose()),
+            None => Ok(()),
+        };
+        match self {
+            Self::Metric { metric, than: other } => {
+                f.write_str(metric)?;
+                than(f, other)
+            }
+            Self::End { series, than: other } => {
+                write!(f, "{series} at the end")?;
+                than(f, other)
+            }
+            Self::Series { series, when, reaches } => {
+                write!(f, "{series} when {when} reaches {reaches}")
+            }
+            Self::Zones { between: (least, most) } => {
+                write!(f, "zones between {least} and {most}")
+            }
         }
     }
 }

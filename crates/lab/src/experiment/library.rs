@@ -116,6 +116,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
 
+/// The file of an experiment that comes with the project.
+pub(super) fn text_of(name: &str) -> Option<&'static str> {
+    FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
 impl Experiment {
     /// The experiments that `name` stands for: one that comes with the project, all of a paper
     /// (`geardb/all`), all there are (`all`), or the file at this path.
@@ -152,6 +157,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::experiment::{Claim, NamedRun};
 
     #[test]
     fn every_file_is_in_the_library_and_every_experiment_can_be_read() {
@@ -169,15 +175,43 @@ mod tests {
             let found = Experiment::find(name).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!((found.len(), found[0].name.as_str()), (1, name));
             let Experiment { plots, claims, about, .. } = &found[0];
+            let mut texts = BTreeSet::new();
             for claim in claims {
+                assert!(texts.insert(&claim.text), "{name}: twice: {}", claim.text);
+                if let Some(run) = &claim.shown_by {
+                    assert!(claim.explanation.is_some(), "{name}: {}", claim.text);
+                    assert!(is_there(run), "{name}: expected a run of the library, found {run}");
+                }
                 let Some(first) = &claim.repeats else { continue };
                 let first = &Experiment::find(first).unwrap_or_else(|e| panic!("{name}: {e}"))[0];
-                let is_there = first.claims.iter().any(|it| it.published == claim.published);
-                assert!(is_there && first.name != name, "{name}: {}", claim.text);
+                let is_same = |it: &Claim| it.repeats.is_none() && it.published == claim.published;
+                assert!(first.claims.iter().any(is_same), "{name}: {}", claim.text);
             }
             assert!(!plots.is_empty(), "{name}");
             assert!(!claims.is_empty() || about.contains("no figure"), "{name}");
         }
+    }
+
+    /// Whether a run is one of an experiment in the library.
+    fn is_there(run: &NamedRun) -> bool {
+        let Ok(found) = Experiment::find(&run.experiment) else { return false };
+        found[0].runs().any(|(variant, system)| {
+            let variant = variant.map(|variant| &variant.name);
+            (run.variant.is_none() || run.variant.as_ref() == variant)
+                && run.system.as_ref().is_none_or(|it| it == system)
+        })
+    }
+
+    #[test]
+    fn a_run_that_no_experiment_has_is_noticed() {
+        let run = |experiment: &str, variant: Option<&str>, system: Option<&str>| {
+            let [variant, system] = [variant, system].map(|it| it.map(str::to_owned));
+            is_there(&NamedRun { experiment: experiment.to_owned(), variant, system })
+        };
+        assert!(run("sealdb/memory", None, Some("sealdb")));
+        assert!(!run("sealdb/memory", None, Some("bluefs")));
+        assert!(!run("sealdb/memory", Some("none"), None));
+        assert!(!run("sealdb/fig99", None, None));
     }
 
     #[test]

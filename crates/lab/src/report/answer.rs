@@ -1,10 +1,12 @@
 //! [`Answer`]: a claim of a paper, the value that our runs have for it, and the verdict.
 //!
 //! Our value agrees with the published one if it is off by at most [`BAND`] of it. A claim that a
-//! run at this scale cannot answer is [`Verdict::Unfit`], however near our value is. The outcomes
-//! that are given must be those of the claim's experiment, all at one scale.
+//! run at this scale cannot answer is [`Verdict::Unfit`], however near our value is. A value that
+//! differs is [`Verdict::Explained`] only if the claim names a run that shows the cause. The
+//! outcomes that are given must be those of the claim's experiment, all at one scale.
 
 use serde::Serialize;
+use terrace_zone::timing::Scale;
 
 use super::scale::unfit;
 use super::table::NONE;
@@ -38,6 +40,8 @@ pub struct Answer {
     pub verdict: Verdict,
     /// Why ours differs, where a measurement has told, or why this scale does not answer.
     pub explanation: Option<String>,
+    /// The run that shows the cause, if the verdict depends on it.
+    pub shown_by: Option<String>,
     /// The experiment that has the same claim of the paper, if another one has.
     #[serde(skip)]
     pub repeats: Option<String>,
@@ -52,9 +56,11 @@ pub struct Answer {
 pub enum Verdict {
     /// Our value is within [`BAND`] of the published one.
     Within,
-    /// Our value is not within [`BAND`], and the reason is known.
+    /// Our value is not within [`BAND`], and a named run shows the cause.
     Explained,
-    /// Our value is not within [`BAND`].
+    /// Our value is not within [`BAND`]. A cause is given, but no run that shows it is named.
+    InWords,
+    /// Our value is not within [`BAND`], and no cause is known.
     Differs,
     /// A run at this scale does not answer the claim.
     Unfit,
@@ -66,6 +72,18 @@ impl Answer {
     /// Answer of the outcomes to a claim.
     #[must_use]
     pub fn of(experiment: &Experiment, claim: &Claim, outcomes: &[Outcome]) -> Self {
+        let scale = outcomes.first().and_then(|outcome| outcome.scale.parse().ok());
+        Self::with_value(experiment, claim, claim.evaluate(outcomes), scale)
+    }
+
+    /// Answer of a value of ours, if there is one, that was measured at a scale.
+    #[must_use]
+    pub fn with_value(
+        experiment: &Experiment,
+        claim: &Claim,
+        ours: Option<f64>,
+        scale: Option<Scale>,
+    ) -> Self {
         let quantity = &claim.quantity;
         let (unit, than) = match &quantity.measure {
             Measure::Metric { metric: name, than } | Measure::End { series: name, than } => {
@@ -84,16 +102,16 @@ impl Answer {
             .flatten()
             .map(String::as_str)
             .collect();
-        let ours = claim.evaluate(outcomes).filter(|ours| ours.is_finite());
+        let ours = ours.filter(|ours| ours.is_finite());
         let ratio = ours.map(|ours| ours / claim.published).filter(|ratio| ratio.is_finite());
-        let scale = outcomes.first().and_then(|outcome| outcome.scale.parse().ok());
         let unfit = scale.and_then(|scale| unfit(experiment, claim, scale));
         let verdict = match (ours, ratio) {
             (None, _) => Verdict::Missing,
             _ if unfit.is_some() => Verdict::Unfit,
             (_, Some(ratio)) if (ratio - 1.0).abs() <= BAND => Verdict::Within,
             (Some(ours), None) if ours == claim.published => Verdict::Within,
-            _ if claim.explanation.is_some() => Verdict::Explained,
+            _ if claim.shown_by.is_some() => Verdict::Explained,
+            _ if claim.explanation.is_some() => Verdict::InWords,
             _ => Verdict::Differs,
         };
         Self {
@@ -106,6 +124,9 @@ impl Answer {
             ours,
             ratio,
             verdict,
+            shown_by: (verdict == Verdict::Explained)
+                .then(|| claim.shown_by.as_ref().map(ToString::to_string))
+                .flatten(),
             explanation: unfit.or_else(|| claim.explanation.clone()),
             repeats: claim.repeats.clone(),
             unit,
@@ -127,8 +148,9 @@ impl Answer {
         let count = |verdict| answers.iter().filter(|answer| answer.verdict == verdict).count();
         let parts = [
             (Verdict::Within, "within 15 % of the published value"),
-            (Verdict::Explained, "different, with an explanation"),
-            (Verdict::Differs, "different"),
+            (Verdict::Explained, "different, with a run that shows the cause"),
+            (Verdict::InWords, "different, with a cause in words only"),
+            (Verdict::Differs, "different, not explained"),
             (Verdict::Unfit, "not answered at this scale"),
             (Verdict::Missing, "without a result"),
         ];
@@ -143,15 +165,20 @@ impl Answer {
 }
 
 impl Verdict {
+    /// All verdicts, the best first.
+    pub const ALL: [Self; 6] =
+        [Self::Within, Self::Explained, Self::InWords, Self::Differs, Self::Unfit, Self::Missing];
+
     /// The verdict in words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Within => "within 15 %",
             Self::Explained => "differs, explained",
-            Self::Differs => "differs",
+            Self::InWords => "differs, cause in words",
+            Self::Differs => "differs, unexplained",
             Self::Unfit => "not at this scale",
-            Self::Missing => "no result",
+            Self::Missing => "not measured",
         }
     }
 }

@@ -85,8 +85,7 @@ impl Chapter {
     /// Name for files of the chapter and for addresses within the page.
     #[must_use]
     pub fn slug(&self) -> String {
-        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-        self.experiment.name.chars().map(plain).collect()
+        slug(&self.experiment.name)
     }
 
     /// Name of a plot's file; `number` counts from one.
@@ -125,4 +124,10 @@ impl Chapter {
         }
         remarks
     }
+}
+
+/// An experiment's name in the names of files and in addresses: `geardb-fig3`.
+pub(super) fn slug(experiment: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    experiment.chars().map(plain).collect()
 }

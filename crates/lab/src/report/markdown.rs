@@ -47,7 +47,11 @@ fn section(page: &mut String, chapter: &Chapter, plots: Option<&str>) {
     }
     for answer in chapter.answers() {
         if let Some(why) = &answer.explanation {
-            let _ = write!(page, "\n{}: {}\n", escape(&answer.claim), escape(why));
+            let _ = write!(page, "\n{}: {}", escape(&answer.claim), escape(why));
+            if let Some(run) = &answer.shown_by {
+                let _ = write!(page, " Shown by `{run}`.");
+            }
+            page.push('\n');
         }
     }
     if let Some(runs) = Table::runs(chapter) {
@@ -128,7 +132,7 @@ impl Table {
 
 /// Text as Markdown has it, so that it stands as it is: nothing in it is a mark, and a line of it
 /// stays one.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let inside = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let mut chars = text.chars().peekable();

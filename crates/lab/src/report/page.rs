@@ -5,6 +5,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::chapter::slug;
 use super::settings::settings;
 use super::table::{self, Table};
 use super::{Answer, Chapter, Report, Verdict, keeping_up};
@@ -132,15 +133,11 @@ fn claim(answer: &Answer, with_place: bool) -> Markup {
     let [published, ours, ratio] = answer.shown();
     let (class, sign) = match answer.verdict {
         Verdict::Within => ("good", "✓"),
-        Verdict::Explained => ("poor", "≈"),
+        Verdict::Explained | Verdict::InWords => ("poor", "≈"),
         Verdict::Differs => ("poor", "≠"),
         Verdict::Unfit | Verdict::Missing => ("none", "–"),
     };
-    let slug: String = answer
-        .experiment
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
+    let slug = slug(&answer.experiment);
     html! {
         tr {
             @if with_place {
@@ -150,7 +147,10 @@ fn claim(answer: &Answer, with_place: bool) -> Markup {
                 (answer.claim)
                 // Among all claims there is no room for it; its figure is one click away.
                 @if let (false, Some(why)) = (with_place, &answer.explanation) {
-                    p .why { (why) }
+                    p .why {
+                        (why)
+                        @if let Some(run) = &answer.shown_by { " Shown by " (run) "." }
+                    }
                 }
             }
             td .system {

@@ -9,6 +9,7 @@
 //!   Neither rates nor ratios hold.
 //! - In both modes, tables of less than [`TABLE_MIN`] hold few entries and are padded to blocks of
 //!   4 KiB. Bytes written for a byte do not hold.
+//! - A write to the log that would have less than a block has a block. Times do not hold.
 //!
 //! With `all_reads` the number of reads is that of the full drive, and the first two do not apply.
 //!
@@ -21,6 +22,9 @@ use crate::workload::Preset;
 
 /// A sixteenth of LevelDB's 4 MiB: write amplification is compared from there on.
 const TABLE_MIN: u64 = 256 << 10;
+
+/// The block of a drive.
+const BLOCK: u64 = 4096;
 
 /// Effects of the scale on the figures of the experiment, a sentence or two each.
 #[must_use]
@@ -75,6 +79,9 @@ pub fn remarks_on_scale(experiment: &Experiment, scale: Scale) -> Vec<String> {
 /// Why a run at this scale does not answer the claim; `None` if it does.
 pub(super) fn unfit(experiment: &Experiment, claim: &Claim, scale: Scale) -> Option<String> {
     let n = scale.divisor();
+    if let Some(why) = small_chunk(experiment, claim, scale) {
+        return Some(why);
+    }
     let Measure::Metric { metric, than } = &claim.quantity.measure else { return None };
     if n > 1 && metric.starts_with("write_amplification") {
         return small_tables(experiment, scale);
@@ -106,6 +113,20 @@ fn small_tables(experiment: &Experiment, scale: Scale) -> Option<String> {
             "At {scale} memtables are of {} KiB: tables as large hold few entries and are padded \
              to blocks of 4 KiB, so that bytes written for a byte are not those of the full drive.",
             size >> 10
+        )
+    })
+}
+
+/// Says that a write to the log of a run that the claim is about would be less than a block.
+fn small_chunk(experiment: &Experiment, claim: &Claim, scale: Scale) -> Option<String> {
+    let variants = experiment.variants.iter().filter(|variant| claim.is_about(&variant.name));
+    let stores = variants.map(|variant| &variant.store).chain([&experiment.store]);
+    let size = stores.filter_map(|store| store.log_chunk).map(|size| size.0).min()?;
+    let shrunk = size / scale.divisor();
+    (size >= BLOCK && shrunk < BLOCK).then(|| {
+        format!(
+            "At {scale} a write to the log has {shrunk} bytes, less than a block, so that the log \
+             takes other shares of the time than on the full drive."
         )
     })
 }
@@ -175,6 +196,12 @@ mod tests {
         assert_eq!(said("geardb/fig16", "1/16"), (Vec::new(), 0));
         // Memtables of 256 MiB leave tables of 4.
         assert_eq!(said("bluefs/fig12", "1/64"), (Vec::new(), 0));
+    }
+
+    #[test]
+    fn a_write_to_the_log_of_less_than_a_block_answers_no_claim() {
+        let unfit_at = |scale: &str| said("bluefs/fig9", scale).1;
+        assert_eq!((unfit_at("1/128"), unfit_at("1/256")), (0, 2));
     }
 
     #[test]

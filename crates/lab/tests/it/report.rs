@@ -4,6 +4,7 @@
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use scraper::{Html, Selector};
+use terrace_lab::experiment::NamedRun;
 use terrace_lab::report::{Chapter, Report, RunStanding, Standing, Verdict};
 use terrace_lab::run::Outcome;
 
@@ -116,19 +117,26 @@ fn claims_are_answered_with_their_ratio_and_whether_it_is_near() {
     );
     assert_eq!(answers[0].ratio, Some(1.1));
     assert_eq!(answers[3].ratio, None);
-    for (kv_per_second, verdict, explained) in [
-        (1149.0, Verdict::Within, Verdict::Within),
-        (851.0, Verdict::Within, Verdict::Within),
-        (1151.0, Verdict::Differs, Verdict::Explained),
-        (849.0, Verdict::Differs, Verdict::Explained),
-        (f64::NAN, Verdict::Missing, Verdict::Missing),
+    for (kv_per_second, [verdict, in_words, explained]) in [
+        (1149.0, [Verdict::Within; 3]),
+        (851.0, [Verdict::Within; 3]),
+        (1151.0, [Verdict::Differs, Verdict::InWords, Verdict::Explained]),
+        (849.0, [Verdict::Differs, Verdict::InWords, Verdict::Explained]),
+        (f64::NAN, [Verdict::Missing; 3]),
     ] {
         let mut outcome = specimen::outcome("bluefs", 0);
         outcome.metrics.kv_per_second = kv_per_second;
         let mut report = report(vec![outcome]);
         assert_eq!(report.answers()[0].verdict, verdict, "{kv_per_second}");
-        report.chapters[0].experiment.claims[0].explanation = Some("Because.".into());
-        assert_eq!(report.answers()[0].verdict, explained, "{kv_per_second}");
+        let claim = &mut report.chapters[0].experiment.claims[0];
+        claim.explanation = Some("Because.".into());
+        assert_eq!(report.answers()[0].verdict, in_words, "{kv_per_second}");
+        let run = NamedRun { experiment: "nobody/fig2".into(), variant: None, system: None };
+        report.chapters[0].experiment.claims[0].shown_by = Some(run);
+        let answer = report.answers().remove(0);
+        assert_eq!(answer.verdict, explained, "{kv_per_second}");
+        let is_named = explained == Verdict::Explained;
+        assert_eq!(answer.shown_by.is_some(), is_named, "{kv_per_second}");
     }
     let foreign = Outcome { experiment: "nobody/fig2".into(), ..specimen::outcome("bluefs", 0) };
     assert_eq!(report(vec![foreign]).answers()[0].verdict, Verdict::Missing);
@@ -206,7 +214,7 @@ fn the_page_is_whole_and_says_everything() {
     let claims = texts(&document, "#claims tbody tr");
     assert_eq!(claims.len(), 4);
     assert!(claims[0].contains("1,000/s") && claims[0].contains("1.10"), "{claims:?}");
-    assert!(claims[0].contains("within 15 %") && claims[3].contains("no result"), "{claims:?}");
+    assert!(claims[0].contains("within 15 %") && claims[3].contains("not measured"), "{claims:?}");
     let explained = texts(&document, "#nobody-fig1 .claims tbody tr");
     assert!(explained[1].contains("The specimen has no collector."), "{explained:?}");
     assert_eq!(texts(&document, "#nobody-fig1 .runs tbody tr").len(), 3);
