@@ -4,8 +4,13 @@
 //! With names of experiments, those are run and printed, and the page stays as it is. With another
 //! `--scale`, the page is written for that scale.
 //!
+//! With `--keep`, our values for the claims of papers are then written to `crates/lab/results`, with
+//! the commit. The engine must have no change that is not committed.
+//!
 //! A series takes hours, and may be interrupted. Outcomes of runs are kept in `target/lab`, so the
 //! next call goes on from there, as long as the engine is the same.
+
+use std::process::Command;
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
@@ -28,10 +33,14 @@ pub(crate) struct Arguments {
     /// Runs at once [default: as many as processors, and as fit into memory]
     #[arg(long)]
     jobs: Option<usize>,
+    /// Then keep our values for the papers' claims in crates/lab/results
+    #[arg(long)]
+    keep: bool,
 }
 
 /// Carries the series out, or the rest of it.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<()> {
+    let commit = arguments.keep.then(|| commit(workspace)).transpose()?;
     let mut command = workspace.cargo(["run", "--quiet", "--release", "--", "lab", "run"]);
     command.args(&arguments.names).args(["--scale", &arguments.scale]);
     command.arg("--results").arg(workspace.target().join("lab"));
@@ -41,7 +50,27 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     if arguments.names == ["all"] {
         command.arg("--markdown").arg(workspace.target().join(PAGE));
     }
-    step::command(&mut command)
+    step::command(&mut command)?;
+    commit.map_or(Ok(()), |commit| keep(workspace, arguments, &commit))
+}
+
+/// The commit of the sources; an error if those that a run depends on have changed since.
+fn commit(workspace: &Workspace) -> anyhow::Result<String> {
+    let git = |words: &[&str]| {
+        step::output(Command::new("git").args(words).current_dir(workspace.root()))
+    };
+    let changed = git(&["status", "--porcelain", "--", "Cargo.lock", "crates/*/src"])?;
+    ensure!(changed.is_empty(), "expected sources that are committed, found changes:\n{changed}");
+    Ok(git(&["rev-parse", "--short=8", "HEAD"])?.trim().to_owned())
+}
+
+/// Keeps the values of the runs for the claims of papers.
+fn keep(workspace: &Workspace, arguments: &Arguments, commit: &str) -> anyhow::Result<()> {
+    let mut command = workspace.cargo(["run", "--quiet", "--release", "--", "lab", "papers"]);
+    command.args(&arguments.names).args(["--scale", &arguments.scale]);
+    command.arg("--results").arg(workspace.target().join("lab"));
+    command.arg("--keep").arg(workspace.root().join("crates/lab/results"));
+    step::command(command.args(["--commit", commit]))
 }
 
 /// Carries every experiment out as far as shows that it works, and looks at what came of it.

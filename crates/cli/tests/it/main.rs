@@ -30,6 +30,7 @@ mod nearly_full;
 mod offload;
 mod open_files;
 mod options;
+mod papers;
 mod parameters_page;
 mod program;
 mod serve;

@@ -16,6 +16,7 @@ mod linux_devices;
 mod load;
 mod model;
 mod open_loop;
+mod papers;
 mod places;
 mod plots;
 mod queue_depth;

@@ -3,6 +3,7 @@
 use super::arrivals::Arrivals;
 use super::drives::Drives;
 use super::list::List;
+use super::papers::Papers;
 use super::replay::Replay;
 use super::report::Report;
 use super::run::Run;
@@ -19,6 +20,8 @@ pub(crate) enum Lab {
     Run(Run),
     /// Compare the outcomes of runs with the papers, as one page of HTML with plots
     Report(Report),
+    /// Print the claims of the papers, our values and the verdicts
+    Papers(Papers),
     /// Carry out an experiment, and write a page that replays the zones of one to three systems
     Replay(Replay),
     /// Generate arrivals or read them, and describe them by statistics
@@ -35,6 +38,7 @@ impl Lab {
             Self::List(command) => command.run(output),
             Self::Run(command) => command.run(output),
             Self::Report(command) => command.run(output),
+            Self::Papers(command) => command.run(output),
             Self::Replay(command) => command.run(output),
             Self::Arrivals(command) => command.run(output),
             Self::Drives(command) => command.run(output),

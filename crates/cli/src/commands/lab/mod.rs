@@ -9,6 +9,7 @@
 //! | `findings_of_arrivals`, `estimates` | the results of `arrivals`: statistics, estimates |
 //! | `limits` | how many runs go at once |
 //! | `list`, `drives` | the experiments, and the modelled drives, that come with the program |
+//! | `papers` | the claims of the papers, our values, and the verdicts |
 //! | `replay`, `replay_captions` | carries out an experiment, and writes a page that replays it |
 //! | `report` | compares kept outcomes with the papers, in HTML |
 //! | `run` | carries out experiments, and keeps their outcomes in a directory |
@@ -24,6 +25,7 @@ mod findings_of_arrivals;
 mod limits;
 mod list;
 mod page;
+mod papers;
 mod replay;
 mod replay_captions;
 mod report;
