@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrace_env::random::Random;
+use terrace_env::random::{Random, Rng};
 use terrace_env::store::{Annotation, FileKind, FileReader, StoreError, Transaction};
 use terrace_env::{Cause, FileId, Store, runner};
 use terrace_fs::dir::{DirStore, Files, MemoryFiles};
@@ -67,6 +67,29 @@ fn ten_times_more_files_than_handles_are_written_and_read() {
     for (n, id) in ids.iter().enumerate() {
         read(&*store.open(*id).expect("a reader"), &bytes_of(n));
     }
+}
+
+#[test]
+fn threads_read_more_files_than_there_are_handles() {
+    let files = few_handles();
+    let store = open(&files).expect("an empty store");
+    let ids = flush(&store, 3 * HANDLES);
+    let readers: Vec<_> = ids.iter().map(|id| store.open(*id).expect("a reader")).collect();
+    let readers = Arc::new(readers);
+    let threads: Vec<_> = (0..4)
+        .map(|seed| {
+            let (readers, files) = (Arc::clone(&readers), files.clone());
+            runner::spawn("reader", move || {
+                let mut random = Random::seeded(seed);
+                for _ in 0..3000 {
+                    let n = random.random_range(0..readers.len());
+                    read(&*readers[n], &bytes_of(n));
+                    assert!(files.handles() <= HANDLES, "{} handles", files.handles());
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join());
 }
 
 #[test]
