@@ -102,6 +102,8 @@ fn filled(setting: &Setting, works: &[Work], round: &mut Round) -> anyhow::Resul
     }
     if has(Work::Deleterandom) {
         writes::delete(&load, round)?;
+        let space = measure::space(&dir)? as f64 / user_bytes;
+        round.figure("deleterandom + settle: space for one", space);
     }
     load.engine.close()?;
     Ok(std::fs::remove_dir_all(dir)?)
