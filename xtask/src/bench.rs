@@ -22,7 +22,7 @@ pub(crate) enum Bench {
     Peers(peers::Arguments),
     /// How long each system takes to choose a compaction among ten thousands of tables
     Pick(Rest),
-    /// Cost of operations compared with other engines: the tables of docs/benchmarks.md
+    /// Cost of operations compared with other engines: the tables of docs/performance.md
     Reference(reference::Arguments),
     /// Processor time of RocksDB on a drive, compared with the machine's ordinary file system; or
     /// its space efficiency

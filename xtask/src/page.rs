@@ -1,4 +1,4 @@
-//! Tables in `docs/benchmarks.md`: each benchmark that writes there has a [`Section`] between two
+//! Tables in `docs/performance.md`: each benchmark that writes there has a [`Section`] between two
 //! marks, and an [`origin`], the state of the sources that was measured.
 
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::step;
 use crate::workspace::Workspace;
 
 /// The page.
-const PAGE: &str = "docs/benchmarks.md";
+const PAGE: &str = "docs/performance.md";
 
 /// The text between the marks of a benchmark.
 pub(crate) struct Section {

@@ -1,6 +1,6 @@
 //! `cargo xtask bench peers`: builds `bench/peers`, a workspace of its own, and runs it.
 //! It carries out the same loads on Terrace, RocksDB, LevelDB, fjall and redb, and prints tables.
-//! With `--write` they are also put into `docs/benchmarks.md`.
+//! With `--write` they are also put into `docs/performance.md`.
 //!
 //! Arguments are passed on as they are; the program checks them.
 
@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     /// Print the results of all rounds as JSON
     #[arg(long, conflicts_with = "write")]
     json: bool,
-    /// Write the tables into docs/benchmarks.md as well
+    /// Write the tables into docs/performance.md as well
     #[arg(long)]
     write: bool,
 }

@@ -1,5 +1,5 @@
 //! `cargo xtask bench reference`: measures the costs of Terrace, compares them with those of other
-//! engines, and prints the tables of `docs/benchmarks.md`. With `--write` it also puts them into
+//! engines, and prints the tables of `docs/performance.md`. With `--write` it also puts them into
 //! the page.
 //!
 //! The benchmark is repeated in two setups: a drive in memory, and a directory. The directory
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     /// A directory in memory, for the setup on files
     #[arg(long, default_value = "/dev/shm")]
     dir: String,
-    /// Write the tables into docs/benchmarks.md as well
+    /// Write the tables into docs/performance.md as well
     #[arg(long)]
     write: bool,
 }

@@ -34,7 +34,7 @@ const PAGES: [&str; 13] = [
     "docs/drives.md",
     "docs/lab/experiments.md",
     "docs/lab/offload.md",
-    "docs/benchmarks.md",
+    "docs/performance.md",
     "docs/durability.md",
     "docs/guides/new-drive.md",
     "docs/guides/rocksdb.md",
