@@ -92,8 +92,8 @@ impl Slot {
         is_idle
     }
 
-    /// Takes the handle, unless a call uses it. The caller has the lock: a call that comes meanwhile
-    /// waits for it.
+    /// Takes the handle, unless a call uses it. The caller has the lock: a call that comes
+    /// meanwhile waits for it.
     fn take_unused(&self) -> Option<Arc<Open>> {
         // After the swap, the calls in flight have all references but this one.
         let open = self.open.swap(None)?;

@@ -6,14 +6,14 @@
 //! - A reader that has an evicted block keeps it; the cache no longer counts its memory.
 //! - If the cache is made with a capacity below [`CAPACITY_MIN`], it keeps and finds nothing.
 //! - The memory of an evicted block is kept for the next read of the same thread
-//!   ([`BlockCache::take_spare`]), if it has at most [`SPARE_BYTES_MAX`] bytes and no reader has the
-//!   block. There are at most sixteen such buffers, and they are not counted.
+//!   ([`BlockCache::take_spare`]), if it has at most [`SPARE_BYTES_MAX`] bytes and no reader has
+//!   the block. There are at most sixteen such buffers, and they are not counted.
 //! - The hash function and the number of shards are fixed, so the same calls in the same order
 //!   evict the same blocks.
 //!
 //! Threads: any number. A call takes the lock of one shard; [`BlockCache::resize`] takes all, one
-//! after the other. A thread that keeps or takes a buffer takes a lock that it shares with few other
-//! threads.
+//! after the other. A thread that keeps or takes a buffer takes a lock that it shares with few
+//! other threads.
 
 use std::hash::{BuildHasher, Hasher};
 

@@ -203,8 +203,8 @@ impl Leaf {
         self.slots.link.load(Acquire)
     }
 
-    /// Its first entry that is not before the target, `None` if all are. `Some(None)`: the entry has
-    /// another prefix than the target.
+    /// Its first entry that is not before the target, `None` if all are. `Some(None)`: the entry
+    /// has another prefix than the target.
     pub(super) fn first_of_prefix(&self, target: &Target<'_>) -> Option<Option<Entry>> {
         read(&self.version, &self.slots, |order| {
             let rank = self.slots.rank(order, &self.entries, target, false);
