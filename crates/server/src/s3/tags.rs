@@ -41,7 +41,11 @@ pub(super) fn of_header(text: &str) -> S3Result<Pairs> {
         let mut bytes = Vec::with_capacity(text.len());
         let mut rest = text.as_bytes();
         while let [first, after @ ..] = rest {
-            let hex = |bytes: &[u8]| u8::from_str_radix(std::str::from_utf8(bytes).ok()?, 16).ok();
+            // A sign is no digit, but a number in Rust may have one.
+            let hex = |bytes: &[u8]| {
+                let digits = bytes.iter().all(u8::is_ascii_hexdigit).then_some(bytes)?;
+                u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+            };
             match (first, after.get(..2).and_then(hex)) {
                 (b'%', Some(byte)) => {
                     bytes.push(byte);
@@ -115,6 +119,7 @@ mod tests {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let found = of_header("a=b%20c&d+e=%C3%BC&f").unwrap();
         assert_eq!(found, [pair("a", "b c"), pair("d e", "ü"), pair("f", "")]);
+        assert_eq!(of_header("a=%+f&b=%4").unwrap(), [pair("a", "% f"), pair("b", "%4")]);
         assert!(of_header("a=1&a=2").is_err());
         assert!(of_header("=1").is_err());
         assert!(of_header("a=%ff").is_err());
