@@ -107,7 +107,7 @@ impl Records {
         Ok(Self::decode(&bytes, uuid))
     }
 
-    fn decode(bytes: &[u8], uuid: Uuid) -> Option<Self> {
+    pub(super) fn decode(bytes: &[u8], uuid: Uuid) -> Option<Self> {
         let (mut records, mut at): (Option<Self>, usize) = (None, 0);
         while let Some((owner, epoch, offset, payload)) = record(bytes.get(at..)?, uuid) {
             at += (HEAD + payload.len()).next_multiple_of(ALIGN);
@@ -147,6 +147,8 @@ fn record(bytes: &[u8], uuid: Uuid) -> Option<(FileId, u32, u64, &[u8])> {
     let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
     let (crc, len, owner, offset, epoch) = (word(0), word(4), long(8), long(16), word(24));
     let payload = bytes[HEAD..].get(..len as usize).filter(|payload| !payload.is_empty())?;
+    // The end of a log's bytes is a 64-bit number.
+    offset.checked_add(len.into())?;
     let binding = Binding { uuid, owner, epoch };
     let is_valid = word(28) == binding.tag() && binding.checksum_of(&head[4..], payload) == crc;
     is_valid.then_some((FileId(owner), epoch, offset, payload))
@@ -201,6 +203,17 @@ mod tests {
         bytes[HEAD + 9] ^= 1;
         files.overwrite(names::TAIL, bytes);
         assert_eq!(read(&files), None);
+    }
+
+    #[test]
+    fn a_record_beyond_the_last_byte_that_a_log_can_have_does_not_count() {
+        let files = MemoryFiles::new();
+        let mut tail = Tail::map(&files).unwrap().unwrap();
+        assert!(tail.put(&binding(3, 9), u64::MAX - 3, b"late"));
+        assert_eq!(read(&files), None);
+        tail.restart();
+        assert!(tail.put(&binding(3, 9), u64::MAX - 4, b"late"));
+        assert_eq!(read(&files).unwrap().end(), u64::MAX);
     }
 
     #[test]
