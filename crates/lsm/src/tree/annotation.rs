@@ -211,6 +211,9 @@ impl TableRecord {
             expiries: Expiries::default(),
             segments: Vec::new(),
         };
+        if record.smallest > record.largest {
+            return Err(reader.wrong("largest key", 0, "the smallest or one after it", 0));
+        }
         if has(PART_RANGES) {
             let count = read_count(reader, "range tombstones")?;
             let span = Span::new(read_key(reader)?, read_key(reader)?);
