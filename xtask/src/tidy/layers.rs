@@ -14,8 +14,9 @@ use cargo_metadata::{DependencyKind, Metadata};
 use super::finding::Finding;
 
 /// The layer of each crate.
-const LAYERS: [(&str, u8); 11] = [
+const LAYERS: [(&str, u8); 12] = [
     ("terrace-env", 0),
+    ("terrace-fuzz", 1),
     ("terrace-zone", 1),
     ("terrace-policy", 1),
     ("terrace-fs", 2),
