@@ -5,9 +5,9 @@
 //! [`readable_specimen`] does not compare them: it is for bytes of a compression library, whose
 //! next version may write others. With `TERRACE_REGENERATE` in the environment, both first write
 //! the specimen again. [`damaged`] makes damaged copies of a specimen, and [`survives`] tests a
-//! decoder with them.
+//! decoder with them. [`kept`] gives all specimens of one kind.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::Error;
 
@@ -25,6 +25,11 @@ pub(crate) fn readable_specimen(name: &str, written: &[u8]) -> Vec<u8> {
         std::fs::write(&path, written).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     }
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The kept specimens whose names begin with `prefix`.
+pub(crate) fn kept(prefix: &str) -> Vec<Vec<u8>> {
+    terrace_fuzz::specimens_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), prefix)
 }
 
 /// The specimen with each of its bits flipped in turn, and cut at every length.

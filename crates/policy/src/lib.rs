@@ -39,6 +39,8 @@ mod claims;
 mod compaction;
 mod cost_benefit;
 mod fit;
+#[cfg(test)]
+mod fuzz;
 mod geardb;
 mod greedy;
 mod histogram;

@@ -5,8 +5,8 @@
 //! The variants are read from the enum itself, in [`LAYOUT`]. A finding is a variant that is named
 //! (`Layout::Plain`), in a pattern, an expression or the arguments of a macro, and a `use` that
 //! takes variants out of the enum or renames it. Tests may do so: items under `#[cfg(test)]`,
-//! files of a folder `tests`, and files whose names end in `tests.rs`. So may the files of
-//! [`EXCEPTIONS`]; one that names no variant any more is a finding.
+//! files of a folder `tests`, and files named `fuzz.rs` or with an end in `tests.rs`. So may the
+//! files of [`EXCEPTIONS`]; one that names no variant any more is a finding.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -59,7 +59,9 @@ pub(crate) fn check(sources: &[(&Path, &str)]) -> Vec<Finding> {
 }
 
 fn is_test(path: &Path) -> bool {
-    path.iter().any(|part| part == "tests" || part.to_string_lossy().ends_with("tests.rs"))
+    let is_folder = path.iter().any(|part| part == "tests");
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    is_folder || name.ends_with("tests.rs") || name == "fuzz.rs"
 }
 
 fn variants(text: &str) -> BTreeSet<String> {
@@ -205,6 +207,7 @@ mod tests {
             "crates/fs/src/space/plain/guard.rs",
             "crates/fs/tests/it/a.rs",
             "crates/fs/src/a/tests.rs",
+            "crates/fs/src/a/fuzz.rs",
             EXCEPTIONS[0].0,
         ] {
             assert_eq!(findings(path, text).len(), 0, "{path}");

@@ -28,6 +28,8 @@ mod extent;
 mod extent_codec;
 mod file;
 mod file_codec;
+#[cfg(test)]
+mod fuzz;
 mod kind;
 mod log_codec;
 mod name;

@@ -64,6 +64,8 @@ mod close;
 mod commit;
 mod data_writer;
 mod files;
+#[cfg(test)]
+mod fuzz;
 mod gate;
 mod handle_pool;
 mod inspect;

@@ -22,6 +22,8 @@
 mod any_store;
 mod append;
 mod codec;
+#[cfg(test)]
+mod fuzz;
 mod log;
 mod look;
 mod scan;
@@ -33,6 +35,8 @@ pub use codec::{
     Binding, Cursor, Frame, FrameHead, HEADER, PAYLOAD_MAX, blocks_for, encode_frame, payload_room,
 };
 pub(crate) use codec::{encode_frame_of, encode_head};
+#[cfg(test)]
+pub(crate) use fuzz::mend_frames;
 pub use log::{LOG_FRAME, LogScan, LogTail};
 pub(crate) use look::{checksum_at, stands_at};
 pub use scan::Scanner;

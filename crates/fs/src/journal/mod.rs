@@ -27,6 +27,8 @@
 mod apply;
 mod committer;
 mod first_snapshot;
+#[cfg(test)]
+mod fuzz;
 mod journal_writer;
 mod mark;
 mod payload;

@@ -22,6 +22,8 @@
 mod area;
 mod codec;
 mod foreign;
+#[cfg(test)]
+mod fuzz;
 mod home;
 mod search;
 mod unsound;

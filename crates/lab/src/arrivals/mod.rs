@@ -26,6 +26,8 @@
 mod cascade;
 mod envelope;
 mod file;
+#[cfg(test)]
+mod fuzz;
 mod gaps;
 mod instants;
 mod parse;

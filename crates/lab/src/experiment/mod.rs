@@ -22,6 +22,8 @@ mod claim;
 mod description;
 mod device;
 mod evaluate;
+#[cfg(test)]
+mod fuzz;
 mod library;
 mod named_run;
 mod parse;

@@ -52,6 +52,8 @@ mod contest;
 mod crowd;
 mod entries;
 mod error;
+#[cfg(test)]
+mod fuzz;
 mod ledger;
 mod operation;
 mod order;

@@ -13,6 +13,8 @@
 mod batch;
 mod batch_bytes;
 mod default_expiry;
+#[cfg(test)]
+mod fuzz;
 mod predecessor;
 
 pub use batch::{BATCH_BYTES_MAX, Batch};

@@ -11,6 +11,7 @@
 //! | how large is a range of a table | `sizes` |
 //! | how is a damaged table read | `survey`, `inspect` |
 //! | are whole tables written and read right (tests) | `specimens`, `range_specimens`, `shapes` |
+//! | which damage of tables can be read (tests) | `fuzz` |
 //!
 //! # Invariants
 //! - A table never changes. Bytes before the first of its segments may have been freed in the
@@ -42,6 +43,8 @@ mod filter;
 mod first_key;
 mod footer;
 mod frame;
+#[cfg(test)]
+mod fuzz;
 pub(crate) mod global_sequence;
 mod index;
 mod index_builder;

@@ -36,6 +36,11 @@ const FILE: FileId = FileId(77);
 pub(super) struct File(Arc<Mutex<Vec<u8>>>);
 
 impl File {
+    /// A file with these bytes.
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
+        Self(Arc::new(Mutex::new(bytes)))
+    }
+
     /// Bytes of the file.
     pub(super) fn bytes(&self) -> Vec<u8> {
         self.0.lock().clone()
@@ -179,14 +184,13 @@ pub(super) fn open(bytes: &[u8]) -> Result<Arc<Table>, Error> {
 }
 
 pub(super) fn open_with(bytes: &[u8], memory: &Arc<Memory>) -> Result<Arc<Table>, Error> {
-    let file = File(Arc::new(Mutex::new(bytes.to_vec())));
+    let file = File::of(bytes.to_vec());
     Table::open(Arc::new(file), 0, memory, Cause::Read)
 }
 
-/// All entries by a walk, and the first of each key by search.
-pub(super) fn read(bytes: &[u8], walk: Walk) -> Result<(Vec<Entry>, Vec<Lookup>), Error> {
-    let table = open(bytes)?;
-    let mut cursor = TableCursor::new(Arc::clone(&table), walk);
+/// All entries by a walk.
+pub(super) fn walk(table: &Arc<Table>, walk: Walk) -> Result<Vec<Entry>, Error> {
+    let mut cursor = TableCursor::new(Arc::clone(table), walk);
     cursor.seek_to_first()?;
     let mut walked = Vec::new();
     while let Some(key) = cursor.key().map(<[u8]>::to_vec) {
@@ -194,6 +198,13 @@ pub(super) fn read(bytes: &[u8], walk: Walk) -> Result<(Vec<Entry>, Vec<Lookup>)
         walked.push((key, cursor.value().to_vec()));
         cursor.next()?;
     }
+    Ok(walked)
+}
+
+/// All entries by a walk, and the first of each key by search.
+pub(super) fn read(bytes: &[u8], by: Walk) -> Result<(Vec<Entry>, Vec<Lookup>), Error> {
+    let table = open(bytes)?;
+    let walked = walk(&table, by)?;
     let mut found = Vec::new();
     for (key, _) in entries() {
         let (full, _) = key::split(&key);
@@ -337,7 +348,7 @@ fn a_range_of_a_table_has_about_its_share_of_the_bytes() {
 
 /// Result of an inspection: entries that it could read, and errors.
 fn inspect(bytes: &[u8]) -> (Vec<Entry>, Vec<Error>) {
-    let file: Arc<dyn FileReader> = Arc::new(File(Arc::new(Mutex::new(bytes.to_vec()))));
+    let file: Arc<dyn FileReader> = Arc::new(File::of(bytes.to_vec()));
     let (mut found, mut errors) = (Vec::new(), Vec::new());
     let table = match TableFile::open(file) {
         Ok(table) => table,

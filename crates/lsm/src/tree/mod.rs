@@ -47,6 +47,8 @@ mod backup_record;
 mod closed;
 mod commit;
 mod edit;
+#[cfg(test)]
+mod fuzz;
 mod growing;
 mod handle;
 mod lost;

@@ -20,6 +20,8 @@
 //! the medium: do not reuse the name of a removed one.
 
 mod bluefs;
+#[cfg(test)]
+mod fuzz;
 mod gear_parameters;
 mod geardb;
 mod level_separated;

@@ -4,6 +4,8 @@
 //! `check` joins both to the S3 service.
 
 mod check;
+#[cfg(test)]
+mod fuzz;
 mod keys;
 mod rights;
 

@@ -30,6 +30,8 @@ mod attributes;
 mod body;
 mod change;
 mod fault;
+#[cfg(test)]
+mod fuzz;
 mod key;
 mod listing;
 #[expect(clippy::module_inception, reason = "the file is named after its type")]

@@ -33,6 +33,8 @@ mod conditions;
 mod copy;
 mod delete;
 mod digests;
+#[cfg(test)]
+mod fuzz;
 mod get;
 mod intake;
 mod list;

@@ -23,6 +23,8 @@ mod client;
 mod connection;
 mod copy;
 mod frame;
+#[cfg(test)]
+mod fuzz;
 mod overview;
 mod place;
 mod remote_error;

@@ -221,7 +221,7 @@ impl Header {
         entry
     }
 
-    fn entry_crc(&self, zone: ZoneId, entry: &[u8; ENTRY as usize]) -> u32 {
+    pub(super) fn entry_crc(&self, zone: ZoneId, entry: &[u8; ENTRY as usize]) -> u32 {
         let crc = crc32c_append(crc32c(&self.uuid.0), &zone.0.to_le_bytes());
         crc32c_append(crc32c_append(crc, &entry[..4]), &entry[8..])
     }

@@ -52,6 +52,8 @@ mod drive;
 mod drives;
 mod faults;
 mod file;
+#[cfg(test)]
+mod fuzz;
 mod host;
 mod host_file;
 #[cfg(test)]

@@ -30,6 +30,8 @@ mod disk;
 mod drive;
 mod drive_file;
 mod flash;
+#[cfg(test)]
+mod fuzz;
 mod published;
 mod quantity;
 mod scale;

@@ -107,7 +107,7 @@ impl Manifest {
         Self::parse(text.as_bytes()).map_err(|failure| failure.while_doing(path.display()))
     }
 
-    fn parse(bytes: &[u8]) -> Result<Self, Failure> {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, Failure> {
         let damaged = |what: String| Failure::new(Kind::Corruption, what);
         let text = std::str::from_utf8(bytes)
             .map_err(|error| damaged(format!("expected UTF-8 text, found other bytes: {error}")))?;

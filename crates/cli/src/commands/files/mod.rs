@@ -19,6 +19,8 @@ mod cat;
 mod command;
 mod date;
 mod directory;
+#[cfg(test)]
+mod fuzz;
 mod listing;
 mod manifest;
 mod opened;

@@ -15,6 +15,8 @@ mod command;
 mod csv;
 mod detect;
 mod format;
+#[cfg(test)]
+mod fuzz;
 mod input;
 mod object;
 mod records;

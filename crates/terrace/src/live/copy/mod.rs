@@ -8,6 +8,8 @@
 //! If the connection ends, the checkpoint ends with an error, and the target is an unfinished copy.
 
 mod call;
+#[cfg(test)]
+mod fuzz;
 mod remote_store;
 mod target;
 
