@@ -1,8 +1,8 @@
 //! The project's chores: `cargo xtask tidy | test | rocksdb | rocksdbjni | leveldb | cluster |
-//! guest | ci | soak | bench | figure | series | dist | api`. This file parses the command line and
-//! calls the chore. `test` runs `rocksdb`, `rocksdbjni`, `leveldb` and `guest`, among others. `ci`
-//! runs `tidy`, `api` and `test`, the demonstration, `dist`, the experiments with less work, and
-//! one figure.
+//! guest | ci | soak | fuzz | bench | figure | series | dist | api`. This file parses the command
+//! line and calls the chore. `test` runs `rocksdb`, `rocksdbjni`, `leveldb` and `guest`, among
+//! others. `ci` runs `tidy`, `api` and `test`, the demonstration, `dist`, the experiments with less
+//! work, and one figure.
 //!
 //! A chore that fails ends with exit code 1, a command line that cannot be parsed with 2. `tidy`,
 //! `test` and `ci` go on after a step that failed, and fail at the end. But if the files of the
@@ -16,6 +16,7 @@ mod clients;
 mod cluster;
 mod dist;
 mod figure;
+mod fuzz;
 mod guest;
 mod leveldb;
 mod named;
@@ -77,6 +78,8 @@ enum Chore {
     Ci,
     /// Go on trying new seeds of one recipe, and keep count over the days
     Soak(soak::Arguments),
+    /// Give damaged inputs to decoders, each target for some time
+    Fuzz(fuzz::Arguments),
     /// Run one of the benchmarks and print its numbers
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -145,6 +148,7 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
         }
         Chore::Dist(arguments) => dist::run(&workspace, &mut steps, *arguments),
         Chore::Guest(arguments) => return guest::run(&workspace, arguments),
+        Chore::Fuzz(arguments) => return fuzz::run(&workspace, arguments),
         Chore::Soak(arguments) => return soak::run(&workspace, arguments),
         Chore::Bench(bench) => return bench::run(&workspace, bench),
         Chore::Figure(arguments) => return figure::run(&workspace, *arguments),
