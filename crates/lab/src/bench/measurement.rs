@@ -209,6 +209,23 @@ fn per_operation(time: Duration, operations: u64) -> f64 {
 mod tests {
     use super::*;
 
+    /// Of 1,000 operations the 500th, the 990th and the 999th decide. Each takes a time of its own,
+    /// so that the operation before or after it is another percentile.
+    #[test]
+    fn percentiles_are_those_of_known_operations() {
+        let mut latencies = crate::workload::latencies();
+        let steps = [(499, 1), (1, 10), (489, 20), (1, 30), (8, 40), (1, 50), (1, 60)];
+        for (count, millis) in steps {
+            latencies.record_n(millis * 1_000_000, count).unwrap();
+        }
+        let Latency { p50, p99, p999, max } = Latency::of(&latencies);
+        for (found, millis) in [(p50, 10.0), (p99, 30.0), (p999, 50.0), (max, 60.0)] {
+            // The histogram keeps three digits.
+            let off = found / (millis * 1_000.0) - 1.0;
+            assert!(off.abs() <= 0.001, "{found} us, expected {millis} ms");
+        }
+    }
+
     #[test]
     fn a_measurement_is_per_operation_and_in_microseconds() {
         let spent = Spent { wall: Duration::from_secs(2), processor: Duration::from_secs(3) };

@@ -436,3 +436,26 @@ fn seconds_by_cause(
     seconds.insert("idle".into(), left.max(0.0));
     seconds
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 1,000 operations the 500th, the 900th, the 990th and the 999th decide, each with a time
+    /// of its own.
+    #[test]
+    fn percentiles_are_those_of_known_times_in_seconds() {
+        let mut times = crate::workload::latencies();
+        let steps = [(499, 1), (1, 2), (399, 3), (1, 4), (89, 5), (1, 6), (8, 7), (1, 8), (1, 9)];
+        for (count, seconds) in steps {
+            times.record_n(seconds * 1_000_000_000, count).unwrap();
+        }
+        let found = percentiles(&times);
+        let expected = [("p50", 2.0), ("p90", 4.0), ("p99", 6.0), ("p99.9", 8.0), ("max", 9.0)];
+        assert_eq!(found.len(), expected.len());
+        for (name, seconds) in expected {
+            // The histogram keeps three digits.
+            assert!((found[name] / seconds - 1.0).abs() <= 0.001, "{name}: {found:?}");
+        }
+    }
+}

@@ -44,6 +44,8 @@ mod places;
 mod plan;
 mod reading;
 mod recorder;
+#[cfg(test)]
+mod recount;
 mod sample;
 mod sampler;
 mod scaling;

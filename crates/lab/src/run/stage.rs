@@ -100,10 +100,10 @@ impl<'a> Stage<'a> {
         Ok(Self { plan, scene, trace, notes, limit })
     }
 
-    /// The store and its required contents.
+    /// The parts of the run.
     #[cfg(test)]
-    pub(super) fn world(&self) -> &World {
-        &self.scene.world
+    pub(super) fn scene(&self) -> &Scene {
+        &self.scene
     }
 
     /// Has an observer shown the store from now on.
@@ -367,7 +367,7 @@ mod tests {
         runner::simulate(plan.seed, || {
             let stage = Stage::open(&plan, None)?;
             stage.phase(0, &mut |_| ())?;
-            meddle(stage.world());
+            meddle(&stage.scene().world);
             stage.finish()
         })
     }

@@ -199,6 +199,23 @@ mod tests {
         assert_eq!((tally.operations(), tally.counted()), (64, 4.0));
     }
 
+    /// A wait for a client is as many times longer on the full drive as all other times, and its
+    /// percentiles are those of known waits.
+    #[test]
+    fn a_wait_for_a_client_is_that_on_the_full_drive() {
+        for time_scale in [1, 64] {
+            let mut tally = Tally { time_scale, ..Tally::default() };
+            (1..=1_000).for_each(|millis| tally.meet_client(Duration::from_millis(millis)));
+            let waits = tally.arrival_waits();
+            assert_eq!(waits.len(), 1_000);
+            for (at, millis) in [(0.5, 500), (0.99, 990), (0.999, 999), (1.0, 1_000)] {
+                let found = waits.value_at_quantile(at) as f64 / 1e6;
+                let expected = (millis * time_scale) as f64;
+                assert!((found / expected - 1.0).abs() <= 0.001, "{found}, {expected} ms");
+            }
+        }
+    }
+
     #[test]
     fn the_longest_is_that_on_the_full_drive() {
         let mut tally = Tally { time_scale: 64, ..Tally::default() };

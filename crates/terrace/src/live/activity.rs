@@ -286,6 +286,26 @@ mod tests {
         assert_eq!(found.event, Happening::Unknown);
     }
 
+    /// Of 1,000 calls the 500th, the 990th and the 999th decide, each with a time of its own. Half
+    /// of them are of the period before.
+    #[test]
+    fn percentiles_are_those_of_known_calls_of_two_periods() {
+        let mut periods = Periods::new();
+        let steps = [(499, 1), (1, 10), (489, 20), (1, 30), (8, 40), (1, 50), (1, 60)];
+        for (at, (count, millis)) in steps.into_iter().enumerate() {
+            let of = if at % 2 == 0 { &mut periods.before } else { &mut periods.now };
+            of[Call::Get as usize].record_n(millis * 1_000_000, count).unwrap();
+        }
+        let Latency { measured, p50, p99, p999, max } = periods.latency(Call::Get);
+        assert_eq!(measured, 1_000);
+        for (found, millis) in [(p50, 10.0), (p99, 30.0), (p999, 50.0), (max, 60.0)] {
+            // The histogram keeps two digits.
+            let off = found as f64 / (millis * 1e6) - 1.0;
+            assert!(off.abs() <= 0.01, "{found} ns, expected {millis} ms");
+        }
+        assert_eq!(periods.latency(Call::Write), Latency::default());
+    }
+
     #[test]
     fn calls_are_measured_only_while_a_client_looks() {
         let activity = Activity::new();

@@ -45,6 +45,46 @@ fn requests_in_flight_wait_side_by_side() {
     });
 }
 
+/// One request after the other, each for the same time.
+struct OneServer {
+    service: Duration,
+    free: Time,
+}
+
+impl Timing for OneServer {
+    fn submit(&mut self, now: Time, _: u64, _: &Command) -> Progress {
+        let start = self.free.max(now);
+        self.free = start + self.service;
+        Progress::Decided { start, end: self.free }
+    }
+}
+
+/// Ten requests at once wait for 0 to 9 services. Two of another cause arrive half a service before
+/// the last one ends, and wait for a half and for one and a half.
+#[test]
+fn times_of_a_constructed_queue_are_those_of_its_requests_by_cause() {
+    let service = Duration::from_millis(20);
+    runner::simulate(1, || {
+        let drive = plain();
+        drive.set_timing(Some(Box::new(OneServer { service, free: Time(0) })));
+        let mut tickets: Vec<_> = (0..10).map(|lba| drive.submit(write(lba, 1))).collect();
+        runner::sleep(service * 19 / 2);
+        for lba in 10..12 {
+            let request = Request { cause: Cause::Flush, ..write(lba, 1) };
+            tickets.push(drive.submit(request));
+        }
+        for ticket in tickets {
+            drive.wait(ticket).unwrap();
+        }
+        assert_eq!(runner::now(), Time(0) + service * 12);
+        let time = drive.device_time();
+        let (first, last) = (time.of(CAUSE), time.of(Cause::Flush));
+        assert_eq!((first.requests, first.queued, first.service), (10, service * 45, service * 10));
+        assert_eq!((last.requests, last.queued, last.service), (2, service * 2, service * 2));
+        assert_eq!(time.of(Cause::Read).requests, 0);
+    });
+}
+
 #[test]
 fn a_power_cut_fails_those_who_wait() {
     runner::simulate(1, || {

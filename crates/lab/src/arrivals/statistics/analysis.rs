@@ -169,6 +169,14 @@ mod tests {
     }
 
     #[test]
+    fn a_series_has_the_moments_of_its_values() {
+        let found = Series::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
+        assert_eq!((found.length, found.mean, found.deviation, found.max), (8, 5.0, 2.0, 9.0));
+        assert!((found.dispersion() - 0.8).abs() < 1e-12, "{}", found.dispersion());
+        assert!((found.autocorrelation[0] - 1.0).abs() < 1e-9, "{:?}", found.autocorrelation);
+    }
+
+    #[test]
     fn arrivals_behind_the_last_whole_bin_count_as_well() {
         let instants = || (0..25).map(|tenth| Duration::from_millis(tenth * 100));
         let of =

@@ -94,15 +94,19 @@ mod tests {
     #[test]
     fn the_errors_that_are_told_are_those_that_are_made() {
         for estimator in [Estimator::AbryVeitch, Estimator::Whittle] {
-            let found: Vec<(f64, f64)> = (0..40)
-                .map(|seed| fractional_noise(0.7, 1 << 13, seed))
+            let count = 400;
+            let found: Vec<(f64, f64)> = (0..count)
+                .map(|seed| fractional_noise(0.7, 1 << 11, seed))
                 .map(|noise| estimator.with_error(&noise).unwrap())
                 .map(|(found, error)| (found, error.unwrap()))
                 .collect();
-            let square = found.iter().map(|(hurst, _)| (hurst - 0.7).powi(2)).sum::<f64>() / 40.0;
-            let told = found.iter().map(|(_, error)| error).sum::<f64>() / 40.0;
-            let ratio = square.sqrt() / told;
-            assert!((0.6..1.6).contains(&ratio), "{}: {ratio}", estimator.name());
+            let mean =
+                |of: fn(&(f64, f64)) -> f64| found.iter().map(of).sum::<f64>() / count as f64;
+            let square = mean(|(hurst, _)| (hurst - 0.7).powi(2));
+            let ratio = square.sqrt() / mean(|(_, error)| *error);
+            println!("{}: {ratio}", estimator.name());
+            // By chance it is off by 3.5 %; an error that is wrong by the root of 2, by 41 %.
+            assert!((0.85..1.18).contains(&ratio), "{}: {ratio}", estimator.name());
         }
     }
 

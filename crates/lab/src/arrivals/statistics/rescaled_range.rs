@@ -35,3 +35,16 @@ fn rescaled_range(block: &[f64]) -> Option<f64> {
     let range = (most - least) / variance.sqrt();
     (variance > 0.0 && range.is_finite()).then_some(range)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_has_the_range_of_its_sums_over_its_deviation() {
+        // About the mean of 2.5 the sums are -1.5, -2, -1.5 and 0; the variance is 1.25.
+        let found = rescaled_range(&[1.0, 2.0, 3.0, 4.0]).unwrap();
+        assert!((found - 2.0 / 1.25_f64.sqrt()).abs() < 1e-12, "{found}");
+        assert_eq!(rescaled_range(&[3.0; 8]), None);
+    }
+}

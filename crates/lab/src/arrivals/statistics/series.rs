@@ -68,6 +68,7 @@ mod tests {
         assert_eq!(counted, [2.0, 3.0, 0.0]);
         assert_eq!(gaps(instants), [1.0, 9.0, 1.0, 1.0, 23.0]);
         assert_eq!(moments(&counted).0, 5.0 / 3.0);
+        assert_eq!(moments(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]), (5.0, 4.0));
         assert!(is_even(&[3.0, 3.0]) && is_even(&[]) && !is_even(&counted));
     }
 }
