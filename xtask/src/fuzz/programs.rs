@@ -40,8 +40,8 @@ fn packages(workspace: &Workspace) -> Vec<&Package> {
     members.filter(|package| uses(package)).collect()
 }
 
-/// Builds all tests in the way of an ordinary test run, so that nothing is compiled twice. Finds the
-/// targets with one of these words in their names; all, without words.
+/// Builds all tests in the way of an ordinary test run, so that nothing is compiled twice. Finds
+/// the targets with one of these words in their names; all, without words.
 pub(super) fn find(workspace: &Workspace, words: &[String]) -> anyhow::Result<Vec<Found>> {
     let packages = packages(workspace);
     let build = ["test", "--workspace", "--lib", "--bins", "--no-run", "--quiet"];

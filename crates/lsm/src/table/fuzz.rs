@@ -157,8 +157,8 @@ fn indexes() {
         let Ok(index) = Index::new(name, 0, Bytes::copy_from_slice(input)) else { return false };
         assert!(index.seek(&target) <= index.len());
         for at in 0..index.len() {
-            assert!(index.seek(index.key(at)) <= index.len());
-            let _ = Handle::read(&mut Reader::new(index.value(at)), u64::MAX);
+            assert!(index.seek(&index.key(at)) <= index.len());
+            let _ = Handle::read(&mut Reader::new(&index.value(at)), u64::MAX);
         }
         let _ = partition::all(name, &index);
         if let Ok(index) = index.with_first_keys() {
@@ -215,7 +215,7 @@ fn mend_table(table: &mut [u8]) {
     }
     for index in indexes {
         for at in 0..index.len() {
-            let handle = Handle::read(&mut Reader::new(index.value(at)), u64::MAX);
+            let handle = Handle::read(&mut Reader::new(&index.value(at)), u64::MAX);
             handle.into_iter().for_each(|at| mend_block(table, footer.tag, at));
         }
     }
