@@ -41,5 +41,5 @@ fn values_of_a_directory_without_results_are_missing_and_nothing_is_kept() {
     place.json(&[&words[..], &["--keep", "kept", "--commit", "abc"]].concat());
     let text = std::fs::read_to_string(place.path().join("kept/geardb.json")).unwrap();
     assert_eq!(text, "{}\n");
-    place.fails(2, &["lab", "papers", "geardb/fig99"]);
+    place.fails(5, &["lab", "papers", "geardb/fig99"]);
 }

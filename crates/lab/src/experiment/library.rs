@@ -208,9 +208,9 @@ mod tests {
             let [variant, system] = [variant, system].map(|it| it.map(str::to_owned));
             is_there(&NamedRun { experiment: experiment.to_owned(), variant, system })
         };
-        assert!(run("sealdb/memory", None, Some("sealdb")));
-        assert!(!run("sealdb/memory", None, Some("bluefs")));
-        assert!(!run("sealdb/memory", Some("none"), None));
+        assert!(run("geardb/smrdb", Some("small memtables"), Some("smrdb")));
+        assert!(!run("geardb/smrdb", Some("small memtables"), Some("geardb")));
+        assert!(!run("geardb/smrdb", Some("none"), None));
         assert!(!run("sealdb/fig99", None, None));
     }
 

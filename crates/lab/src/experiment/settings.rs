@@ -62,7 +62,7 @@ mod tests {
         let other = "[[variant]]\nname = \"other\"\n\n[[variant]]\nname = \"small\"";
         for (from, to) in [
             ("title = \"Every", "title = \"Each"),
-            ("\"bluefs:free_min=5\", ", ""),
+            ("\"bluefs:free_min=5\", ", "\"bluefs:free_min=5\", \"bluefs:free_min=9\", "),
             ("[[variant]]\nname = \"small\"", other),
             ("published = 0.5", "published = 0.6"),
             ("title = \"lines\"", "title = \"other lines\""),
