@@ -4,8 +4,8 @@
 //! With names of experiments, those are run and printed, and the page stays as it is. With another
 //! `--scale`, the page is written for that scale.
 //!
-//! With `--keep`, our values for the claims of papers are then written to `crates/lab/results`, with
-//! the commit. The engine must have no change that is not committed.
+//! With `--keep`, our values for the claims of papers are then written to `crates/lab/results`,
+//! with the commit. The engine must have no change that is not committed.
 //!
 //! A series takes hours, and may be interrupted. Outcomes of runs are kept in `target/lab`, so the
 //! next call goes on from there, as long as the engine is the same.

@@ -16,9 +16,9 @@ const HEAD: &str = "\
 # The claims of the papers, and our values
 
 `terrace lab papers` prints this table. A claim stands in the file of its experiment \
-([experiments.md](experiments.md)). Our value is from the runs of the named commit, at the named scale, \
-from seed 1; `terrace lab run EXPERIMENT --scale SCALE` repeats them. A claim without runs of the \
-present settings is *not measured*. [findings.md](findings.md) says the same in sentences.
+([experiments.md](experiments.md)). Our value is from the runs of the named commit, at the named \
+scale, from seed 1; `terrace lab run EXPERIMENT --scale SCALE` repeats them. A claim without runs \
+of the present settings is *not measured*. [findings.md](findings.md) says the same in sentences.
 
 - *Within 15 %*: the difference from the published value is at most 15 %.
 - *Differs, explained*: the difference is larger, and the named run shows the cause.
