@@ -1,5 +1,5 @@
-//! Thousands of clients that say nothing: others are served as before, and a connection costs little
-//! memory.
+//! Thousands of clients that say nothing: others are served as before, and a connection takes
+//! little memory.
 
 use std::fs;
 use std::net::TcpStream;

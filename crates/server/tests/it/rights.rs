@@ -60,7 +60,8 @@ fn a_body_that_is_not_the_signed_one_is_the_clients_error() {
     admin.put("/pub", b"").expect(200);
     let region = b"<CreateBucketConfiguration/>";
     let keys = b"<Delete><Object><Key>a</Key></Object></Delete>";
-    let requests: [(&str, &str, &[(&str, &str)], &[u8]); 4] = [
+    type Request<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a [u8]);
+    let requests: [Request<'_>; 4] = [
         ("PUT", "/new", &[], region),
         ("POST", "/pub", &[("delete", "")], keys),
         ("PUT", "/pub/a", &[], b"bytes"),
