@@ -19,7 +19,7 @@ const SECONDS: &str = "TERRACE_FUZZ_SECONDS";
 /// The engine of a target.
 pub type Engine = TestTarget<ByteSliceGenerator, DefaultEngine, BorrowedInput>;
 
-/// Runs a [`Target`](crate::Target) as the test that it stands in.
+/// Runs a [`Target`] as the test that it stands in.
 ///
 /// Scripts are kept in `__fuzz__/MODULES__TEST` next to the test's file: in `crashes` those that
 /// once failed, in `corpus` those that reach code that few others reach. Each test has one target.

@@ -23,7 +23,7 @@ const SEEDS: u64 = 50_000;
 type Decode = Box<dyn Fn(&[u8]) -> Option<Vec<u8>>>;
 type Mend = Box<dyn Fn(&mut Vec<u8>)>;
 
-/// A decoder with its specimens; see the [crate](crate).
+/// A decoder with its specimens; see the [crate].
 pub struct Target {
     name: &'static str,
     specimens: Vec<Vec<u8>>,

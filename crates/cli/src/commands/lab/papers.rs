@@ -108,7 +108,7 @@ impl Papers {
             let mut kept = KeptResults::read(directory)?;
             kept.add(&report, commit);
             kept.write(directory)?;
-            output.note(&format!("kept the values of {} experiments", added.len()));
+            output.note(format!("kept the values of {} experiments", added.len()));
         }
         Ok(fresh)
     }
