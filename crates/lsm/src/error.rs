@@ -228,7 +228,7 @@ pub enum Error {
         /// Defect of the plan.
         defect: String,
     },
-    /// A job in the background failed, and all writes are refused until the engine is
+    /// A job in the background or a commit failed, and all writes are refused until the engine is
     /// [resumed](crate::Engine::resume); reads still work.
     #[error("the engine stopped taking writes after {job} failed: {cause}")]
     Stopped {
