@@ -141,6 +141,7 @@ int main(int argc, char **argv) {
   options.compaction_filters = filters;
   options.compaction_rate = 64 << 20;
   options.counters = 1;
+  options.copy_tables = 1;
   must_fail(terrace_store_open(terrace_text(argv[1]), &options, &store), TERRACE_CODE_INVALID,
             "two operators");
   options.counters = 0;

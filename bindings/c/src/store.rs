@@ -80,6 +80,9 @@ pub struct TerraceOptions<'a> {
     pub merge_operator: Option<&'a TerraceMergeOperator>,
     /// The filters of values for this opening, or null. Of stores only.
     pub compaction_filters: Option<&'a TerraceCompactionFilters>,
+    /// Not 0: tables of a store in a directory are read by calls, and not by mapped memory. Reads
+    /// cost more, and a failing disk is an error instead of the signal SIGBUS. Of stores only.
+    pub copy_tables: u32,
 }
 
 impl TerraceOptions<'_> {
@@ -123,6 +126,7 @@ impl TerraceOptions<'_> {
             options.compaction_filters = filters.0.clone();
         }
         options.compaction_rate = ByteCount(self.compaction_rate);
+        options.map_tables = self.copy_tables == 0;
         if self.memory > 0 {
             options.memory = ByteCount(self.memory);
         }

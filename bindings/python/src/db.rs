@@ -32,7 +32,7 @@ pub(crate) struct Db {
 #[pyo3(signature = (path, *, create=true, read_only=false, system=None, durability=None,
                     memory=None, memtable_size=None, block_size=None, compression=None,
                     filter_bits=None, first_keys=None, compaction_rate=None,
-                    compaction_filter=None, counters=false, append=None))]
+                    map_tables=None, compaction_filter=None, counters=false, append=None))]
 #[expect(clippy::too_many_arguments, reason = "options by keyword")]
 pub(crate) fn open<'py>(
     py: Python<'py>,
@@ -48,6 +48,7 @@ pub(crate) fn open<'py>(
     filter_bits: Option<u8>,
     first_keys: Option<bool>,
     compaction_rate: Option<u64>,
+    map_tables: Option<bool>,
     compaction_filter: Option<Bound<'py, PyAny>>,
     counters: bool,
     append: Option<Input>,
@@ -63,6 +64,7 @@ pub(crate) fn open<'py>(
         filter_bits,
         first_keys,
         compaction_rate,
+        map_tables,
         counters,
         append: append.map(|separator| separator.to_vec()),
     }

@@ -18,6 +18,7 @@ pub(crate) struct Keywords {
     pub(crate) filter_bits: Option<u8>,
     pub(crate) first_keys: Option<bool>,
     pub(crate) compaction_rate: Option<u64>,
+    pub(crate) map_tables: Option<bool>,
     /// Whether operands are numbers that are added.
     pub(crate) counters: bool,
     /// The separator, where operands are appended.
@@ -57,6 +58,9 @@ impl Keywords {
         }
         if let Some(rate) = self.compaction_rate {
             options = options.compaction_rate(ByteCount(rate));
+        }
+        if let Some(map_tables) = self.map_tables {
+            options = options.map_tables(map_tables);
         }
         Ok(options
             .first_keys(self.first_keys)

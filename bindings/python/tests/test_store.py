@@ -262,7 +262,8 @@ def test_no_addition_is_lost_between_threads(tmp_path):
 
 
 def test_appended_values(tmp_path):
-    with terrace.open(tmp_path / "store", append=b", ", compaction_rate=64 << 20) as db:
+    options = {"compaction_rate": 64 << 20, "map_tables": False}
+    with terrace.open(tmp_path / "store", append=b", ", **options) as db:
         for word in (b"one", b"two"):
             db.merge(b"words", word)
         with db.snapshot() as snapshot:

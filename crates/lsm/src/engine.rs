@@ -77,7 +77,7 @@ impl Engine {
     /// large batch uses memory of an earlier one again.
     #[must_use]
     pub fn batch_for(&self, payload: usize) -> Batch {
-        Batch::for_entry(payload, &self.writer.memory.batch_buffers)
+        Batch::for_entry(payload, &self.writer.memory.large_buffers)
     }
 
     /// Applies a batch, as a whole.

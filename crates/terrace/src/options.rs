@@ -110,6 +110,15 @@ pub struct Options {
     /// use. It does not include the file system's own tables, thread stacks, and overhead of the
     /// allocator; `docs/memory.md` has all of it. Default: 320 MiB. Range: 64 KiB to 16 TiB.
     pub memory: ByteCount,
+    /// Whether reads of a store in a directory take blocks from tables that the operating system
+    /// maps into memory, as long as the tables have at most half as many bytes as the machine (or
+    /// the control group of the process) has memory. On: no block is copied, and `memory` keeps
+    /// only indexes and filters; point reads and scans of a store that is larger than `memory` take
+    /// half to four fifths of the time. A block is verified once while its table is open. But if
+    /// the disk fails under a read, or another program makes a table shorter, the process ends by
+    /// the signal SIGBUS instead of a read with an error. Drives, images, and compressed blocks are
+    /// never mapped. Default: on.
+    pub map_tables: bool,
     /// Size of the requests of flushes and compactions: they read this much at once, or less if
     /// memory is short, and write by halves of it. Larger: fewer seeks between the inputs of a
     /// merge on a disk, if memory allows it; smaller: less memory for each input, and shorter waits
@@ -176,6 +185,7 @@ impl Default for Options {
             filter_bits: None,
             first_keys: None,
             memory: engine.memory,
+            map_tables: engine.map_tables,
             io_size: None,
             workers: engine.workers,
             compact_at_rest: true,
@@ -269,6 +279,7 @@ impl Options {
             first_keys: system.first_keys,
             last_block_size: system.last_block_size,
             memory: self.memory,
+            map_tables: self.map_tables,
             io_size: self.io_size.unwrap_or_else(|| system.io_size(self.memory)),
             workers: self.workers,
             // The system says how many.
@@ -376,6 +387,13 @@ impl Options {
     #[must_use]
     pub fn memory(mut self, memory: ByteCount) -> Self {
         self.memory = memory;
+        self
+    }
+
+    /// Sets [`map_tables`](field@Self::map_tables).
+    #[must_use]
+    pub fn map_tables(mut self, map_tables: bool) -> Self {
+        self.map_tables = map_tables;
         self
     }
 

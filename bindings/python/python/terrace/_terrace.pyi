@@ -38,6 +38,7 @@ def open(
     filter_bits: Optional[int] = None,
     first_keys: Optional[bool] = None,
     compaction_rate: Optional[int] = None,
+    map_tables: Optional[bool] = None,
     compaction_filter: Optional[Filter | Mapping[str, Filter]] = None,
     counters: bool = False,
     append: Optional[Buffer] = None,

@@ -352,6 +352,10 @@ pub trait FileWriter: Send {
     }
 }
 
+/// The bytes of a file in memory. They do not change as long as this lives and the store is not
+/// closed.
+pub type MappedFile = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
 /// A handle for reading. The bytes that the file had when it was opened stay readable until the
 /// last handle is dropped, even when the file is deleted, or trimmed there. A handle of an unsealed
 /// file also sees later appends.
@@ -388,6 +392,16 @@ pub trait FileReader: Send + Sync {
     /// gained by a submission before the bytes are needed.
     fn queues(&self) -> bool {
         true
+    }
+
+    /// The whole file, if the operating system maps it into the memory of this process. Reads of
+    /// this memory count nowhere. If the operating system cannot bring a page, or another program
+    /// makes the file shorter, such a read ends the process.
+    ///
+    /// `None`: the file is not sealed, or parts of it were trimmed; or the store maps no file, or
+    /// not this one. Then it is read by the other calls.
+    fn mapped(&self) -> Option<MappedFile> {
+        None
     }
 
     /// Reads a part of this file, and by the same request those parts of `behind` that follow it on

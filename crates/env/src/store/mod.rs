@@ -48,7 +48,7 @@ mod transaction;
 pub use annotation::{Annotation, PlacementHint};
 pub use contract::{
     CacheCounts, CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, LogSpace,
-    Rank, Reservation, ReservedSpace, SpaceInfo, Store,
+    MappedFile, Rank, Reservation, ReservedSpace, SpaceInfo, Store,
 };
 pub use error::StoreError;
 pub use group::{GroupOptions, GroupSpace, PlacementGroup};

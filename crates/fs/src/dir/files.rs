@@ -16,6 +16,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use terrace_env::ByteCount;
+use terrace_env::store::MappedFile;
 
 use crate::Access;
 
@@ -49,6 +50,12 @@ pub trait Files: Send + Sync + 'static {
     /// Lets other processes open the directory, if opening it locked it. Called after the last
     /// write.
     fn unlock(&self) {}
+
+    /// The most bytes of files to have mapped at once for reading: as many as the host is likely to
+    /// keep in memory. 0 if its files are not to be mapped.
+    fn views_max(&self) -> ByteCount {
+        ByteCount(0)
+    }
 
     /// Total and available space.
     fn room(&self) -> io::Result<Room>;
@@ -106,6 +113,12 @@ pub trait FileHandle: Send + Sync + 'static {
         let mut bytes = vec![0; len];
         self.read_at(offset, &mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Maps the first `size` bytes into memory for reading. The caller ensures that they do not
+    /// change any more. `None` if the file is shorter, or the host does not map it.
+    fn view(&self, _size: u64) -> io::Result<Option<MappedFile>> {
+        Ok(None)
     }
 
     /// Writes all of `bytes` at `offset`.

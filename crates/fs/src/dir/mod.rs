@@ -12,6 +12,7 @@
 //! | `opening`, `close` | recovery, and the ends of logs that closing records |
 //! | `commit`, `journal` | group commit; the journal's file and `CURRENT` |
 //! | `data_writer`, `log_writer`, `reader` | handles of files |
+//! | `os_view`, `view` | a sealed file in memory, for reading |
 //! | `handle_pool`, `pooled_file`, `pooled_files` | a bound on open files of the host |
 //! | `gate` | keeps writers out once the store is closed |
 //! | `tail`, `os_mapping` | bytes of a log that are in no frame; a file in memory |
@@ -78,6 +79,7 @@ mod node;
 mod opening;
 mod os_files;
 mod os_mapping;
+mod os_view;
 mod pooled_file;
 mod pooled_files;
 mod reader;
@@ -85,6 +87,7 @@ mod reservation;
 mod source;
 mod store;
 mod tail;
+mod view;
 mod volume;
 mod watch;
 

@@ -15,13 +15,14 @@ use std::sync::Arc;
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use rustix::process::Resource;
-use terrace_env::store::StoreError;
+use terrace_env::store::{MappedFile, StoreError};
 use terrace_env::sync::{Mutex, assert_no_lock_held};
 use terrace_env::{ByteCount, LockedFile, lock_holders_in_words};
 
 use super::handle_pool::retry_in_process;
 use super::names;
-use super::os_mapping::OsMapping;
+use super::os_mapping::{EXT, OsMapping, TMPFS, XFS};
+use super::os_view::OsView;
 use super::{FileHandle, Files, HandleLimit, Mapping, Room};
 use crate::Access;
 
@@ -86,6 +87,15 @@ fn descriptors() -> HandleLimit {
     limit.map_or(HandleLimit::None, |limit| {
         HandleLimit::OfProcess(usize::try_from(limit).unwrap_or(usize::MAX))
     })
+}
+
+/// Whether a file system, by its number in `statfs(2)`, is one that keeps its files on this machine.
+fn is_local(kind: u64) -> bool {
+    const BTRFS: u64 = 0x9123_683E;
+    const F2FS: u64 = 0xF2F5_2010;
+    const OVERLAY: u64 = 0x794C_7630;
+    const ZFS: u64 = 0x2FC1_2FC1;
+    [EXT, XFS, TMPFS, BTRFS, F2FS, OVERLAY, ZFS].contains(&kind)
 }
 
 fn sync_directory(path: &Path) -> io::Result<()> {
@@ -153,6 +163,20 @@ impl Files for OsFiles {
         drop(lock);
     }
 
+    /// Half of the memory of the machine, or of the process's control group if it has a limit.
+    /// Nothing if the directory may lie on another machine, whose failure would be a fault of each
+    /// read of mapped memory.
+    fn views_max(&self) -> ByteCount {
+        if !rustix::fs::statfs(&self.path).is_ok_and(|stat| is_local(stat.f_type as u64)) {
+            return ByteCount(0);
+        }
+        let info = rustix::system::sysinfo();
+        let machine = (info.totalram as u64).saturating_mul(info.mem_unit.into());
+        let limit = fs::read_to_string("/sys/fs/cgroup/memory.max");
+        let limit = limit.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(u64::MAX);
+        ByteCount(machine.min(limit) / 2)
+    }
+
     fn room(&self) -> io::Result<Room> {
         assert_no_lock_held("a file operation");
         let stat = rustix::fs::statvfs(&self.path)?;
@@ -195,6 +219,11 @@ impl FileHandle for File {
         // The memory may be larger than asked for.
         bytes.truncate(len);
         Ok(bytes)
+    }
+
+    fn view(&self, size: u64) -> io::Result<Option<MappedFile>> {
+        assert_no_lock_held("a file operation");
+        Ok(OsView::new(self, size)?.map(|view| Arc::new(view) as MappedFile))
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {

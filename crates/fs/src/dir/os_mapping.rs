@@ -25,9 +25,9 @@ use rustix::io::Errno;
 
 use super::files::Mapping;
 
-const EXT: u64 = 0xEF53;
-const XFS: u64 = 0x5846_5342;
-const TMPFS: u64 = 0x0102_1994;
+pub(super) const EXT: u64 = 0xEF53;
+pub(super) const XFS: u64 = 0x5846_5342;
+pub(super) const TMPFS: u64 = 0x0102_1994;
 
 /// See the [module](self).
 pub(super) struct OsMapping(MmapRaw);

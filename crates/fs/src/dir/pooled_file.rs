@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use arc_swap::{ArcSwapOption, Guard};
+use terrace_env::store::MappedFile;
 use terrace_env::sync::{Condvar, Mutex, assert_no_lock_held};
 
 use super::handle_pool::HandlePool;
@@ -273,6 +274,10 @@ impl FileHandle for PooledFile {
 
     fn read(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
         self.acquire()?.handle().read(offset, len)
+    }
+
+    fn view(&self, size: u64) -> io::Result<Option<MappedFile>> {
+        self.acquire()?.handle().view(size)
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {

@@ -10,6 +10,8 @@
 use std::io;
 use std::sync::Arc;
 
+use terrace_env::ByteCount;
+
 use super::handle_pool::HandlePool;
 use super::pooled_file::PooledFile;
 use super::{FileHandle, Files, HandleLimit, Mapping, Room};
@@ -73,6 +75,10 @@ impl Files for PooledFiles {
 
     fn unlock(&self) {
         self.files.unlock();
+    }
+
+    fn views_max(&self) -> ByteCount {
+        self.files.views_max()
     }
 
     fn room(&self) -> io::Result<Room> {

@@ -5,6 +5,9 @@
 //! are not trimmed. An unsealed file can be read up to the bytes that its writer has appended by
 //! then.
 //!
+//! A sealed file of which nothing was trimmed may be [mapped](FileReader::mapped). The mapping
+//! counts as a reader of its own.
+//!
 //! A log is read frame by frame, and a frame is verified when it is read from the file. The handle
 //! keeps the last frame, up to 1 MiB, because logs are read from front to back in small pieces.
 //! Bytes after the last closed frame come from the writer's memory. Bytes of other kinds of files
@@ -13,7 +16,7 @@
 use std::sync::Arc;
 
 use terrace_env::checksum::crc32c;
-use terrace_env::store::{FileKind, FileReader, StoreError};
+use terrace_env::store::{FileKind, FileReader, MappedFile, StoreError};
 use terrace_env::sync::Mutex;
 use terrace_env::{Cause, FileId};
 
@@ -28,9 +31,22 @@ use crate::catalog::ExtentMap;
 pub(super) struct Reader {
     volume: Arc<Volume>,
     node: Arc<Node>,
+    counted: Arc<Counted>,
     /// The part of a sealed file that may be read, and the file's size, which does not change.
     sealed: Option<(Arc<ExtentMap>, u64)>,
     frame: Mutex<Option<(Spot, Arc<Vec<u8>>)>>,
+}
+
+/// A counted reader of a file: the handle, and the file's view.
+struct Counted {
+    volume: Arc<Volume>,
+    node: Arc<Node>,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.volume.reader_ended(&self.node);
+    }
 }
 
 /// Source of the next bytes of a log.
@@ -44,7 +60,8 @@ impl Reader {
     /// A handle for a file of which a reader has been counted.
     pub(super) fn new(volume: Arc<Volume>, node: Arc<Node>, map: Option<Arc<ExtentMap>>) -> Self {
         let sealed = map.map(|map| (map, node.lock().size));
-        Self { volume, node, sealed, frame: Mutex::default() }
+        let counted = Arc::new(Counted { volume: Arc::clone(&volume), node: Arc::clone(&node) });
+        Self { volume, node, counted, sealed, frame: Mutex::default() }
     }
 
     fn out_of_range(&self, start: u64, end: u64, valid: String) -> StoreError {
@@ -170,6 +187,18 @@ impl FileReader for Reader {
         false
     }
 
+    fn mapped(&self) -> Option<MappedFile> {
+        let (map, size) = self.sealed.as_ref()?;
+        let is_whole = map.blocks() >= size.div_ceil(BLOCK as u64) && *size > 0;
+        if self.node.kind == FileKind::Log || !is_whole || self.volume.gate.check().is_err() {
+            return None;
+        }
+        // If the host cannot map it, a read tells the error, or needs no mapping.
+        let view = || self.node.file.view(*size).ok().flatten();
+        let counted: Arc<Counted> = Arc::clone(&self.counted);
+        self.volume.views.add(*size, view, counted)
+    }
+
     fn read_at(&self, offset: u64, into: &mut [u8], cause: Cause) -> Result<(), StoreError> {
         self.check(offset, into.len())?;
         self.volume.timed(cause, || match self.node.kind {
@@ -190,11 +219,5 @@ impl FileReader for Reader {
         let bytes = read.map_err(|error| self.explained(offset, len, error))?;
         self.volume.count_read(cause, len as u64);
         Ok(bytes)
-    }
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        self.volume.reader_ended(&self.node);
     }
 }

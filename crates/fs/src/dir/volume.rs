@@ -19,7 +19,7 @@ use std::sync::{Arc, Weak};
 use terrace_env::store::{FileKind, IoCounts, StoreError};
 use terrace_env::sync::{GroupCommit, Mutex, QueueGuard};
 use terrace_env::wait::{WaitCause, WaitCounts};
-use terrace_env::{Cause, FileId, PerThread, Users, Uuid};
+use terrace_env::{ByteCount, Cause, FileId, PerThread, Users, Uuid};
 
 use super::commit::{Queue, Work};
 use super::gate::Gate;
@@ -30,6 +30,7 @@ use super::pooled_files::PooledFiles;
 use super::reservation::Reserved;
 use super::source::FileSource;
 use super::tail::Tail;
+use super::view::Views;
 use super::watch::Watch;
 use super::{FileHandle, Files, names};
 use crate::Access;
@@ -62,6 +63,7 @@ pub(super) struct Volume {
     io: Mutex<IoCounts>,
     reads: PerThread<ReadCounts>,
     pub(super) waits: WaitCounts,
+    pub(super) views: Arc<Views>,
 }
 
 /// Where the [`Tail`] of the directory is.
@@ -125,6 +127,12 @@ impl Volume {
         let (users, gate) = (Users::default(), Arc::default());
         let commits = GroupCommit::new(state, journal);
         let (watch, tail) = (None, Mutex::default());
+        // A writer next to this opening may punch bytes out of any file.
+        let views_max = match access {
+            Access::ReadWrite | Access::ReadOnly => files.views_max(),
+            Access::Beside => ByteCount(0),
+        };
+        let views = Arc::new(Views::new(views_max));
         Self {
             files,
             access,
@@ -139,6 +147,7 @@ impl Volume {
             io,
             reads,
             waits,
+            views,
         }
     }
 

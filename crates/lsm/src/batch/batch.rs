@@ -25,7 +25,7 @@ use crate::expiry::{self, EXPIRY_BYTES};
 use crate::key::{
     BOUND_BYTES_MAX, KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX, check_sizes, kind_defect,
 };
-use crate::memory::BatchBuffers;
+use crate::memory::LargeBuffers;
 use crate::{Bounds, Error};
 
 /// The largest batch: it holds the largest value, and is one append.
@@ -69,7 +69,7 @@ impl Batch {
 
     /// An empty batch with room for one entry, whose key and value have `payload` bytes. Large room
     /// comes from `buffers`.
-    pub(crate) fn for_entry(payload: usize, buffers: &Arc<BatchBuffers>) -> Self {
+    pub(crate) fn for_entry(payload: usize, buffers: &Arc<LargeBuffers>) -> Self {
         let room = HEADER_BYTES + ENTRY_HEAD_MAX + payload.min(BATCH_BYTES_MAX);
         Self::of(BatchBytes::with_room(HEADER_BYTES, room, buffers))
     }

@@ -1,6 +1,6 @@
 //! [`BatchBytes`]: the bytes of a batch while it grows. They begin in a vector. When a caller
 //! reserves room for [`MAPPED_MIN`] bytes or more in all ([`BatchBytes::reserve`]), they move to a
-//! [`BatchBuffer`], whose memory returns to the system when the batch is dropped. If the room is
+//! [`LargeBuffer`], whose memory returns to the system when the batch is dropped. If the room is
 //! known before ([`BatchBytes::with_room`]), the buffer is one of a store, and returns there.
 //!
 //! They never move back. A caller must reserve before it puts: bytes without a reservation stay in
@@ -13,13 +13,13 @@ use bytes::Bytes;
 use terrace_env::MAPPED_MIN;
 use terrace_env::codec::Writer;
 
-use crate::memory::{BatchBuffer, BatchBuffers};
+use crate::memory::{LargeBuffer, LargeBuffers};
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub(crate) enum BatchBytes {
     Small(Vec<u8>),
-    Large(BatchBuffer),
+    Large(LargeBuffer),
 }
 
 impl BatchBytes {
@@ -30,8 +30,8 @@ impl BatchBytes {
 
     /// Zeros of the length `len`, with room for `room` bytes in all. Large room is a buffer of
     /// these.
-    pub(crate) fn with_room(len: usize, room: usize, buffers: &Arc<BatchBuffers>) -> Self {
-        if room < BatchBuffers::LEAST {
+    pub(crate) fn with_room(len: usize, room: usize, buffers: &Arc<LargeBuffers>) -> Self {
+        if room < LargeBuffers::LEAST {
             let mut bytes = Vec::with_capacity(room);
             bytes.resize(len, 0);
             return Self::Small(bytes);
@@ -49,7 +49,7 @@ impl BatchBytes {
                 bytes.reserve(more);
                 return;
             }
-            let mut large = BatchBuffer::with_capacity(len);
+            let mut large = LargeBuffer::with_capacity(len);
             large.extend(bytes);
             *self = Self::Large(large);
         }
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn room_is_enough_and_large_room_is_used_again() {
         let gauge = MemoryGauge::new("batches");
-        let buffers = Arc::new(BatchBuffers::new(gauge.clone(), ByteCount::mib(512)));
+        let buffers = Arc::new(LargeBuffers::new(gauge.clone(), ByteCount::mib(512)));
         let mut places = Vec::new();
         for len in [100, 20_000, 40_000, 40_000, MAPPED_MIN, MAPPED_MIN, 30_000] {
             let mut bytes = BatchBytes::with_room(3, 3 + len, &buffers);

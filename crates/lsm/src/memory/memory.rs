@@ -1,7 +1,7 @@
 //! [`Memory`]: the memory budget of an engine, and how much of it is used.
 //!
 //! - Each use of a share ([`Shares`]) is counted by a gauge, and all of them by one more. Large
-//!   batches that are being written, their idle buffers ([`BatchBuffers`]), and open transactions,
+//!   batches that are being written, their idle buffers ([`LargeBuffers`]), and open transactions,
 //!   are counted, and have no share.
 //!   Transactions together may hold an eighth of the budget.
 //! - Stacks and working memory of codecs are not counted. A value that a client holds counts if it
@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, MemoryGauge, MemoryLease};
 
-use super::batch_buffers::BatchBuffers;
 use super::cache::BlockCache;
+use super::large_buffers::LargeBuffers;
 use super::memtable_chunks::MemtableChunks;
 use super::resident::{Clock, Owner, PartClass, Slot};
 use super::scan_buffers::{BUFFER_BYTES, ScanBuffers};
@@ -99,6 +99,8 @@ pub(crate) struct Memory {
     shape: TableShape,
     budget: ByteCount,
     io_size: ByteCount,
+    /// Whether clients read tables where the store has mapped them, if it does.
+    pub(crate) maps_tables: bool,
     whole: MemoryGauge,
     pub(crate) memtables: MemoryGauge,
     pub(crate) chunks: Arc<MemtableChunks>,
@@ -109,7 +111,7 @@ pub(crate) struct Memory {
     /// Bytes that the lease of the log counts.
     log_bytes: AtomicUsize,
     batches: MemoryGauge,
-    pub(crate) batch_buffers: Arc<BatchBuffers>,
+    pub(crate) large_buffers: Arc<LargeBuffers>,
     transactions: MemoryGauge,
     pub(crate) jobs: MemoryGauge,
     pub(crate) scans: MemoryGauge,
@@ -150,13 +152,14 @@ impl Memory {
             shape,
             budget: options.memory,
             io_size: options.io_size,
+            maps_tables: options.map_tables,
             chunks: Arc::new(MemtableChunks::new(memtables.clone(), &idle_chunks, idle_max)),
             memtables,
             idle_chunks,
             log_lease: Mutex::new(log.lease(0)),
             log_bytes: AtomicUsize::new(0),
             log,
-            batch_buffers: Arc::new(BatchBuffers::new(batches.clone(), options.memory)),
+            large_buffers: Arc::new(LargeBuffers::new(batches.clone(), options.memory)),
             batches,
             transactions: whole.part("transactions"),
             jobs: whole.part("jobs"),

@@ -8,7 +8,7 @@
 //! | which parts of open tables stay in memory | `resident` |
 //! | which chunks of memtables are used again | `memtable_chunks` |
 //! | which buffers of scans are used again | `scan_buffers` |
-//! | which buffers of large batches are used again | `batch_buffers` |
+//! | which buffers of large batches and values are used again | `large_buffers` |
 //! | is a table walked for a client or for a job | `walk` |
 //!
 //! # Shares
@@ -34,8 +34,8 @@
 //!
 //! `docs/memory.md` tells users which memory counts.
 
-mod batch_buffers;
 mod cache;
+mod large_buffers;
 #[expect(clippy::module_inception, reason = "a file is named after its principal type")]
 mod memory;
 mod memtable_chunks;
@@ -45,7 +45,7 @@ mod walk;
 
 pub use memory::MemoryStats;
 
-pub(crate) use batch_buffers::{BatchBuffer, BatchBuffers};
+pub(crate) use large_buffers::{LargeBuffer, LargeBuffers};
 pub(crate) use memory::{Memory, writer_bytes};
 pub(crate) use memtable_chunks::MemtableChunks;
 pub(crate) use resident::{Glance, Owner, Part, PartClass, Slot};

@@ -221,9 +221,10 @@ impl Memtable {
         SeqNo(self.end.load(Ordering::Acquire))
     }
 
-    /// The newest entry at or after `seek_key`, an internal key, with the same full key.
-    pub(crate) fn get(&self, seek_key: &[u8]) -> Option<Found> {
-        self.look(seek_key).map(|found| found.map(Bytes::copy_from_slice))
+    /// The newest entry at or after `seek_key`, an internal key, with the same full key. `copy`
+    /// copies its value.
+    pub(crate) fn get(&self, seek_key: &[u8], copy: impl FnOnce(&[u8]) -> Bytes) -> Option<Found> {
+        self.look(seek_key).map(|found| found.map(copy))
     }
 
     /// The same answer without the value, which is not copied.
@@ -364,12 +365,14 @@ mod tests {
         let mut delete = Batch::new();
         delete.delete(SPACE, b"k");
         let table = table(&[put(b"k", b"one"), put(b"k", b"two"), delete]);
-        let at = |sequence| table.get(&key::seek_key(SPACE, b"k", SeqNo(sequence)));
+        let at = |sequence| {
+            table.get(&key::seek_key(SPACE, b"k", SeqNo(sequence)), Bytes::copy_from_slice)
+        };
         assert_eq!(at(0), None);
         assert_eq!(at(1), Some(Found::Value(Bytes::from("one"))));
         assert_eq!(at(2), Some(Found::Value(Bytes::from("two"))));
         assert_eq!(at(3), Some(Found::Deleted));
-        assert_eq!(table.get(&key::seek_key(KeySpaceId(8), b"k", SeqNo(9))), None);
+        assert_eq!(table.contains(&key::seek_key(KeySpaceId(8), b"k", SeqNo(9))), None);
         assert_eq!(table.end(), SeqNo(4));
     }
 

@@ -92,6 +92,8 @@ pub struct EngineOptions {
     /// Memory budget of the whole engine: memtables; blocks, indexes and filters of open tables;
     /// buffers of jobs and scans.
     pub memory: ByteCount,
+    /// Whether clients read tables by memory that the store has mapped, if it maps files.
+    pub map_tables: bool,
     /// Bytes that a job reads at once, or has in flight to the medium.
     pub io_size: ByteCount,
     /// The most subcompactions of a merge in flight, at most 4. 0: one if the store is
@@ -193,6 +195,7 @@ impl Default for EngineOptions {
             first_keys: false,
             last_block_size: ByteCount(0),
             memory: ByteCount::mib(320),
+            map_tables: true,
             io_size: ByteCount::mib(2),
             workers: 0,
             jobs: 0,

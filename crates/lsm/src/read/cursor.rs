@@ -322,7 +322,11 @@ impl Cursor {
     }
 
     fn pass_sample(&mut self) {
-        let bytes = self.full_key.len() + self.value().len();
+        let value = match self.standing {
+            Standing::Forward => self.merge.value_slice().len(),
+            _ => self.value.len(),
+        };
+        let bytes = self.full_key.len() + value;
         if let Some(samples) = &self.samples {
             samples.pass(&self.full_key, bytes);
         }

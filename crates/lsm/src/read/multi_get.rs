@@ -63,10 +63,11 @@ impl Reader {
         let (mut found, mut left) = (vec![None; keys.len()], Vec::new());
         // Keys with operands are read one by one at the end.
         let mut chained = Vec::new();
+        let copy = |value: &[u8]| self.memory.large_buffers.copy_of(value);
         for at in order {
             cost::charge_get();
             let seek_key = &seek_keys[at];
-            match view.memtables().find_map(|memtable| memtable.get(seek_key)) {
+            match view.memtables().find_map(|memtable| memtable.get(seek_key, copy)) {
                 Some(Found::Operand(..)) => chained.push(at),
                 Some(known) => found[at] = known.value_at(date),
                 None => {

@@ -86,8 +86,9 @@ impl Reader {
                 self.combined(view, (space, user_key), sequence, (options, runner::date()))?;
             Ok(Found::of(shown))
         };
-        let found =
-            self.look_up(space, user_key, at, options, Memtable::get, |found| found, combine)?;
+        let copy = |value: &[u8]| self.memory.large_buffers.copy_of(value);
+        let get = |memtable: &Memtable, key: &[u8]| memtable.get(key, copy);
+        let found = self.look_up(space, user_key, at, options, get, |found| found, combine)?;
         Ok(found.and_then(Found::shown))
     }
 

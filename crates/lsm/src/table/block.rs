@@ -30,6 +30,8 @@ pub(crate) struct Block {
     pub(super) table: TableName,
     /// Its offset in its table.
     pub(super) offset: u64,
+    /// Whether the contents lie in a mapped file.
+    pub(super) is_lent: bool,
 }
 
 impl Block {
@@ -47,7 +49,12 @@ impl Block {
             return corrupt("1 or more restart points that fit the block", restarts);
         }
         let entries_end = rest.len() - restarts * 4;
-        Ok(Self { contents, entries_end, restarts, table, offset })
+        Ok(Self { contents, entries_end, restarts, table, offset, is_lent: false })
+    }
+
+    /// The same, if the contents lie in a mapped file.
+    pub(super) fn lent(table: TableName, offset: u64, contents: Bytes) -> Result<Self, Error> {
+        Ok(Self { is_lent: true, ..Self::new(table, offset, contents)? })
     }
 
     /// Frees its memory; it has no entries any more.

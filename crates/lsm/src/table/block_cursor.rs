@@ -13,10 +13,12 @@
 use bytes::Bytes;
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::block::Block;
 use crate::Error;
 use crate::key;
+use crate::memory::LargeBuffers;
 
 /// The most bytes of keys that are kept for entries before the current one.
 const PASSED_BYTES_MAX: usize = 64 << 10;
@@ -95,6 +97,11 @@ impl BlockCursor {
     /// The block's contents; empty if they are not in memory.
     pub(super) fn contents(&self) -> &Bytes {
         &self.block.contents
+    }
+
+    /// Whether the contents lie in a mapped file, and take no memory of their own.
+    pub(super) fn is_lent(&self) -> bool {
+        self.block.is_lent
     }
 
     pub(crate) fn seek_to_first(&mut self) -> Result<(), Error> {
@@ -233,7 +240,11 @@ impl BlockCursor {
         self.valid.then_some(&self.key)
     }
 
-    pub(crate) fn value(&self) -> Bytes {
+    /// The value of its entry: a part of the block, or a copy if the block lies in a mapped file.
+    pub(crate) fn value(&self, copies: &Arc<LargeBuffers>) -> Bytes {
+        if self.block.is_lent {
+            return copies.copy_of(self.value_slice());
+        }
         self.block.contents.slice(self.value.clone())
     }
 
@@ -285,7 +296,7 @@ mod tests {
                     cursor.seek(&internal_key(full, Trailer::NEWEST)).unwrap();
                     let found = if sought == i * 2 { i } else { i.min(sought.div_ceil(2)) };
                     assert_eq!(cursor.key(), Some(&key(found * 2)[..]));
-                    assert_eq!(cursor.value(), &found.to_le_bytes()[..]);
+                    assert_eq!(cursor.value_slice(), &found.to_le_bytes()[..]);
                 }
             }
             cursor.seek(&key(count * 2)).unwrap();
@@ -314,7 +325,7 @@ mod tests {
             cursor.seek_to_last().unwrap();
             for i in (0..count).rev() {
                 assert_eq!(cursor.key(), Some(&key(i * 2)[..]));
-                assert_eq!(cursor.value(), &i.to_le_bytes()[..]);
+                assert_eq!(cursor.value_slice(), &i.to_le_bytes()[..]);
                 if i % 3 == 0 {
                     cursor.next().unwrap();
                     let behind = (i + 1 < count).then(|| key((i + 1) * 2));

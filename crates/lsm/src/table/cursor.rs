@@ -150,7 +150,11 @@ impl TableCursor {
     /// Submits the read of the index's current block, unless a scan finds it in memory.
     fn submit_first(&mut self) -> Result<(), Error> {
         let Some(handle) = self.index.handle()? else { return Ok(()) };
-        if self.walk != Walk::Scan || self.index.table().peek(handle).is_none() {
+        let scans = self.walk == Walk::Scan;
+        if scans && self.index.table().is_mapped() {
+            return Ok(());
+        }
+        if !scans || self.index.table().peek(handle).is_none() {
             let most = self.ceiling()?;
             self.ahead.submit_first(self.index.table(), handle, most);
         }
@@ -242,7 +246,9 @@ impl TableCursor {
     /// value.
     pub(crate) fn park(&mut self) {
         let in_memory = self.valid && !self.parked && !self.held;
-        let Some(data) = self.data.as_mut().filter(|_| in_memory) else { return };
+        let Some(data) = self.data.as_mut().filter(|data| in_memory && !data.is_lent()) else {
+            return;
+        };
         if data.contents().len() >= MAPPED_MIN && self.index.table().memory().is_short(self.walk) {
             data.park();
             self.ahead.release();
@@ -270,7 +276,8 @@ impl TableCursor {
     fn count_plain(&mut self) {
         let Some(data) = &self.data else { return };
         let contents = data.contents();
-        let counts = contents.len() >= MAPPED_MIN && !self.ahead.holds(contents);
+        let is_own = !data.is_lent() && !self.ahead.holds(contents);
+        let counts = contents.len() >= MAPPED_MIN && is_own;
         self.plain.resize(if counts { contents.len() } else { 0 });
     }
 
@@ -289,7 +296,8 @@ impl TableCursor {
     /// If it stands on no entry, or is not [`ready`](Self::ready).
     pub(crate) fn value(&self) -> Bytes {
         assert!(!self.held, "a cursor that has read its block");
-        self.data.as_ref().expect("a cursor that stands on an entry").value()
+        let data = self.data.as_ref().expect("a cursor that stands on an entry");
+        data.value(&self.index.table().memory().large_buffers)
     }
 
     pub(crate) fn value_slice(&self) -> &[u8] {
@@ -300,7 +308,8 @@ impl TableCursor {
     /// Approximate bytes of its block, if they are not counted elsewhere.
     pub(crate) fn uncounted(&self) -> usize {
         let contents = self.data.as_ref().map_or(0, |data| data.contents().len());
-        let apart = self.data.as_ref().is_some_and(|data| !self.ahead.holds(data.contents()));
+        let is_apart = |data: &BlockCursor| !data.is_lent() && !self.ahead.holds(data.contents());
+        let apart = self.data.as_ref().is_some_and(is_apart);
         let block = if apart && contents < MAPPED_MIN { contents } else { 0 };
         block + self.first.capacity() + self.ahead.uncounted()
     }
@@ -427,6 +436,11 @@ impl TableCursor {
 
     fn read_block(&mut self, handle: Handle) -> Result<Block, Error> {
         let table = self.index.table();
+        if self.walk == Walk::Scan
+            && let Some(block) = table.lent_block(handle)?
+        {
+            return Ok(block);
+        }
         if let Some(stored) = self.ahead.get(handle) {
             return table.block(handle, &stored);
         }

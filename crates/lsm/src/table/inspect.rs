@@ -376,7 +376,8 @@ impl BlockEntries {
         }
         let (full_key, trailer) = key::split(found);
         let (key, kind) = (FullKey::of(full_key), trailer.kind_number());
-        Ok(Some(Entry::new(key, trailer.sequence(), kind, self.cursor.value())))
+        let value = Bytes::copy_from_slice(self.cursor.value_slice());
+        Ok(Some(Entry::new(key, trailer.sequence(), kind, value)))
     }
 }
 

@@ -6,6 +6,7 @@
 //! | how are its parts stored | `frame`, `footer`, `partition`, `first_key`, `range_block` |
 //! | how is a table opened and searched | `open`, `reader`, `index`, `filter`, `point_reads` |
 //! | how is a table walked | `cursor`, `index_cursor`, `block_cursor`, `block` |
+//! | how is a table read that is mapped into memory | `view` |
 //! | how are blocks read ahead | `read_ahead`, `section` |
 //! | how are the tables of an ingest read | `global_sequence` |
 //! | how large is a range of a table | `sizes` |
@@ -67,6 +68,7 @@ mod space_layouts;
 #[cfg(test)]
 mod specimens;
 mod survey;
+mod view;
 
 pub use footer::Properties;
 pub use inspect::{

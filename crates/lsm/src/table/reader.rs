@@ -4,7 +4,7 @@
 //!
 //! - Index and filter, or their partitions, stay in slots of the table while the memory budget
 //!   allows. Data blocks of point reads go to the block cache, unless the options of the read say
-//!   otherwise.
+//!   otherwise, or the store maps the file into memory: then clients read them there.
 //! - [`Table::get`] searches entries only, with their stored sequence numbers. The caller looks up
 //!   range tombstones with [`Table::ranges`], and passes the newest one as `cover`.
 //! - The table keeps its file open. So its bytes can be read even if the file is deleted or trimmed
@@ -14,7 +14,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use terrace_env::store::{FileReader, JointRead, PendingRead, ReadBuf};
@@ -28,6 +28,7 @@ use super::frame::{Handle, TableName};
 use super::index::Index;
 use super::open::Outline;
 use super::point_reads::PointReads;
+use super::view::View;
 use crate::Error;
 use crate::expiry::{self, EXPIRY_BYTES};
 use crate::key::{self, Kind};
@@ -44,6 +45,8 @@ pub(crate) struct Table {
     /// Slots of each partition.
     slots: Box<[Slots]>,
     memory: Arc<Memory>,
+    /// Made when a client first reads a block; `None` if the file is not mapped.
+    view: OnceLock<Option<View>>,
     _lease: MemoryLease,
 }
 
@@ -81,6 +84,7 @@ impl Table {
             outline,
             slots,
             memory,
+            view: OnceLock::new(),
             _lease: lease,
         };
         Arc::new_cyclic(this)
@@ -160,14 +164,15 @@ impl Table {
             let value = || cursor.value_slice();
             let kind = self.kind_of(found, value, cursor.block_offset())?;
             let hidden = cover.is_some_and(|cover| trailer.sequence() < cover);
+            let copies = &self.memory.large_buffers;
             let found = match kind {
                 _ if hidden => Found::Deleted,
-                Kind::Put => Found::Value(cursor.value()),
+                Kind::Put => Found::Value(cursor.value(copies)),
                 Kind::PutWithExpiry => {
-                    let split = expiry::split_bytes(cursor.value());
+                    let split = expiry::split_bytes(cursor.value(copies));
                     split.map_or(Found::Deleted, |(expiry, value)| Found::Expiring(expiry, value))
                 }
-                Kind::Operand => Found::Operand(trailer.sequence(), cursor.value()),
+                Kind::Operand => Found::Operand(trailer.sequence(), cursor.value(copies)),
                 Kind::Delete | Kind::RangeDelete => Found::Deleted,
             };
             return Ok(Lookup::Searched(Some(found)));
@@ -196,6 +201,9 @@ impl Table {
         }
         // `get` reports a damaged handle.
         let (file, Ok(handle)) = (self.name().file, self.handle(&index, at)) else { return true };
+        if self.is_mapped() {
+            return true;
+        }
         if !reads.expects(file, handle.offset) && self.peek(handle).is_none() {
             let read =
                 self.submit_read(handle.offset, ReadBuf::zeroed(handle.size as usize), Cause::Read);
@@ -357,6 +365,10 @@ impl Table {
         if let Some(block) = reads.last(self.name().file, handle.offset) {
             return Ok(block);
         }
+        if let Some(block) = self.lent_block(handle)? {
+            reads.note(&block);
+            return Ok(block);
+        }
         let submitted = reads.take(self.name().file, handle.offset);
         let in_memory = if submitted.is_some() { None } else { self.peek(handle) };
         let block = match in_memory {
@@ -387,6 +399,24 @@ impl Table {
             }
             None => self.read(handle.offset, size, Cause::Read),
         }
+    }
+
+    /// A data block in the mapped file, for a client's read; `None` if it must be read otherwise.
+    pub(super) fn lent_block(&self, handle: Handle) -> Result<Option<Block>, Error> {
+        let Some(view) = self.view() else { return Ok(None) };
+        let Some(contents) = view.contents(self.name(), handle)? else { return Ok(None) };
+        Block::lent(self.name(), handle.offset, contents).map(Some)
+    }
+
+    /// The mapped file.
+    fn view(&self) -> Option<&View> {
+        let view = || self.file.mapped().map(View::new);
+        self.view.get_or_init(|| self.memory.maps_tables.then(view).flatten()).as_ref()
+    }
+
+    /// Whether reads of blocks by clients need no read of the store, unless blocks are compressed.
+    pub(super) fn is_mapped(&self) -> bool {
+        self.view().is_some()
     }
 
     /// A data block if it is in the cache.

@@ -372,7 +372,7 @@ mod tests {
             for i in 0..count {
                 assert!(
                     memtable
-                        .get(&key::seek_key(KeySpaceId(0), &i.to_be_bytes(), SeqNo::MAX))
+                        .contains(&key::seek_key(KeySpaceId(0), &i.to_be_bytes(), SeqNo::MAX))
                         .is_some()
                 );
             }
@@ -386,7 +386,7 @@ mod tests {
             let (next, memtable) = replayed_from(log(5, 10), from).unwrap();
             assert_eq!(next, SeqNo(15));
             let seek = |i: u64| key::seek_key(KeySpaceId(0), &i.to_be_bytes(), SeqNo::MAX);
-            (0..5).filter(|i| memtable.get(&seek(*i)).is_some()).collect::<Vec<u64>>()
+            (0..5).filter(|i| memtable.contains(&seek(*i)).is_some()).collect::<Vec<u64>>()
         };
         assert_eq!(held(10), [0, 1, 2, 3, 4]);
         assert_eq!(held(13), [3, 4]);

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use terrace_env::store::{Failure, MemoryStore};
 use terrace_env::{ByteCount, SeqNo, runner};
 
@@ -34,7 +35,7 @@ fn delete(number: u32) -> Batch {
 fn is_seen(rig: &Rig, number: u32) -> bool {
     let key = key::seek_key(KeySpaceId::DEFAULT, &number.to_be_bytes(), rig.tree.visible());
     let view = rig.tree.view();
-    let found = view.memtables().find_map(|memtable| memtable.get(&key));
+    let found = view.memtables().find_map(|memtable| memtable.get(&key, Bytes::copy_from_slice));
     found.is_some_and(|found: Found| found.shown().is_some())
 }
 

@@ -31,6 +31,7 @@ mod lifetime;
 mod linux_devices;
 mod live;
 mod log_device;
+mod mapped;
 mod merging;
 mod named_files;
 mod nearly_full;

@@ -86,6 +86,9 @@ impl Display for Run {
         if !self.conditions.compact_at_rest {
             writeln!(f, "level 0 is left as it is when writers rest\n")?;
         }
+        if self.conditions.tables_mapped == Some(false) {
+            writeln!(f, "tables are read by calls, not from mapped memory\n")?;
+        }
         let mut table = begin(&HEADER);
         for measurement in &self.measurements {
             rows(&mut table, measurement);
@@ -298,6 +301,7 @@ mod tests {
             memtable_size: ByteCount::mib(64),
             memory: ByteCount::mib(512),
             compact_at_rest: true,
+            tables_mapped: None,
             system: "bluefs".into(),
             compression: Compress::None,
             log: Durability::Written,

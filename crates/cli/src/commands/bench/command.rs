@@ -153,6 +153,9 @@ pub(crate) struct Bench {
     /// Leave the last runs of level 0 as they are when writers rest, instead of merging them
     #[arg(long)]
     no_compact_at_rest: bool,
+    /// Read tables of a directory by calls, instead of from mapped memory
+    #[arg(long)]
+    no_map_tables: bool,
     /// How blocks are compressed; the values do not compress
     #[arg(long, value_enum, default_value_t = Compress::None)]
     compression: Compress,
@@ -329,6 +332,7 @@ impl Bench {
             log: plan.options.durability.unwrap_or(Durability::Gathered),
             image_synced: (self.on() == Medium::Image).then_some(self.sync_image),
             compact_at_rest: !self.no_compact_at_rest,
+            tables_mapped: (self.on() == Medium::Directory).then_some(!self.no_map_tables),
             system: self.under.system.unwrap_or_default().to_string(),
             debug_assertions: cfg!(debug_assertions),
         }
@@ -389,6 +393,7 @@ impl Bench {
                 .memtable_size(self.memtable_size)
                 .memory(self.memory)
                 .compact_at_rest(!self.no_compact_at_rest)
+                .map_tables(!self.no_map_tables)
                 .compression(self.compression)
                 .system(self.under.system),
         }

@@ -98,6 +98,8 @@ pub(super) struct Conditions {
     pub(super) image_synced: Option<bool>,
     /// Whether level 0 was merged down when writers rested.
     pub(super) compact_at_rest: bool,
+    /// Whether reads take blocks from mapped tables; of directories only.
+    pub(super) tables_mapped: Option<bool>,
     pub(super) system: String,
     /// Whether the program was built with assertions, which cost more than the measured work.
     pub(super) debug_assertions: bool,

@@ -10,4 +10,5 @@ mod handles;
 mod opening;
 mod specimen;
 mod tail;
+mod views;
 mod world;

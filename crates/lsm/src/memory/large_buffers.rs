@@ -1,8 +1,11 @@
-//! [`BatchBuffers`]: idle buffers of large batches that were written, for the next ones. To fill
-//! fresh pages costs about five times as much as to fill pages that were written before.
+//! [`LargeBuffers`]: idle buffers of large batches that were written, and of copies of large values
+//! that clients have dropped, for the next ones. To fill fresh pages costs about five times as much
+//! as to fill pages that were written before.
 //!
-//! - A [`BatchBuffer`] is a buffer in use. When it is dropped, it becomes idle in the pool that it
+//! - A [`LargeBuffer`] is a buffer in use. When it is dropped, it becomes idle in the pool that it
 //!   was taken from. It does not count as memory here while it is in use.
+//! - [`LargeBuffers::copy_of`] copies a value for a client: into one of these buffers, or into
+//!   memory of the allocator if the value is small.
 //! - Idle buffers count as memory of batches. Together they have at most [`IDLE_BYTES_MAX`] bytes,
 //!   and at most a 64th of the store's budget; further ones are freed.
 //! - The contents of a buffer are cleared when it is taken.
@@ -12,6 +15,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, IoBuf, MemoryGauge, MemoryLease};
 
@@ -24,13 +28,13 @@ const IDLE_COUNT_MAX: usize = 32;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(crate) struct BatchBuffers {
+pub(crate) struct LargeBuffers {
     gauge: MemoryGauge,
     most: u64,
     idle: Mutex<Vec<(IoBuf, MemoryLease)>>,
 }
 
-impl BatchBuffers {
+impl LargeBuffers {
     /// Least capacity of a buffer. The allocator gives smaller memory without fresh pages.
     pub(crate) const LEAST: usize = 32 << 10;
 
@@ -41,7 +45,7 @@ impl BatchBuffers {
     }
 
     /// An empty buffer for `len` bytes.
-    pub(crate) fn take(self: &Arc<Self>, len: usize) -> BatchBuffer {
+    pub(crate) fn take(self: &Arc<Self>, len: usize) -> LargeBuffer {
         let is_fit = |buffer: &IoBuf| buffer.capacity() >= len && buffer.capacity() / 4 <= len;
         let found = {
             let mut idle = self.idle.lock();
@@ -51,7 +55,17 @@ impl BatchBuffers {
         };
         let mut bytes = found.unwrap_or_else(|| IoBuf::with_capacity(len));
         bytes.clear();
-        BatchBuffer { bytes, home: Some(Arc::clone(self)) }
+        LargeBuffer { bytes, home: Some(Arc::clone(self)) }
+    }
+
+    /// A copy of a value.
+    pub(crate) fn copy_of(self: &Arc<Self>, value: &[u8]) -> Bytes {
+        if value.len() < Self::LEAST {
+            return Bytes::copy_from_slice(value);
+        }
+        let mut buffer = self.take(value.len());
+        buffer.extend(value);
+        Bytes::from_owner(buffer)
     }
 
     /// Keeps a buffer, if there is room for it among the idle ones; the oldest ones make room.
@@ -76,12 +90,12 @@ impl BatchBuffers {
 
 /// The buffer of a large batch.
 #[derive(Debug)]
-pub(crate) struct BatchBuffer {
+pub(crate) struct LargeBuffer {
     bytes: IoBuf,
-    home: Option<Arc<BatchBuffers>>,
+    home: Option<Arc<LargeBuffers>>,
 }
 
-impl BatchBuffer {
+impl LargeBuffer {
     /// An empty buffer of no pool.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
         Self { bytes: IoBuf::with_capacity(capacity), home: None }
@@ -89,13 +103,13 @@ impl BatchBuffer {
 }
 
 /// A copy of the bytes, of no pool.
-impl Clone for BatchBuffer {
+impl Clone for LargeBuffer {
     fn clone(&self) -> Self {
         Self { bytes: self.bytes.clone(), home: None }
     }
 }
 
-impl Drop for BatchBuffer {
+impl Drop for LargeBuffer {
     fn drop(&mut self) {
         if let Some(home) = self.home.take() {
             home.put_back(std::mem::take(&mut self.bytes));
@@ -103,7 +117,13 @@ impl Drop for BatchBuffer {
     }
 }
 
-impl Deref for BatchBuffer {
+impl AsRef<[u8]> for LargeBuffer {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Deref for LargeBuffer {
     type Target = IoBuf;
 
     fn deref(&self) -> &IoBuf {
@@ -111,7 +131,7 @@ impl Deref for BatchBuffer {
     }
 }
 
-impl DerefMut for BatchBuffer {
+impl DerefMut for LargeBuffer {
     fn deref_mut(&mut self) -> &mut IoBuf {
         &mut self.bytes
     }
@@ -121,9 +141,9 @@ impl DerefMut for BatchBuffer {
 mod tests {
     use super::*;
 
-    fn buffers(budget: ByteCount) -> (Arc<BatchBuffers>, MemoryGauge) {
+    fn buffers(budget: ByteCount) -> (Arc<LargeBuffers>, MemoryGauge) {
         let gauge = MemoryGauge::new("batches");
-        (Arc::new(BatchBuffers::new(gauge.clone(), budget)), gauge)
+        (Arc::new(LargeBuffers::new(gauge.clone(), budget)), gauge)
     }
 
     #[test]
@@ -140,6 +160,22 @@ mod tests {
         let copy = again.clone();
         drop((again, copy));
         assert_eq!(gauge.used().0, 1 << 20, "the copy belongs to no pool");
+    }
+
+    #[test]
+    fn copies_of_large_values_use_memory_again_when_their_client_drops_them() {
+        let (buffers, gauge) = buffers(ByteCount::mib(512));
+        let value = vec![7; 100 << 10];
+        let copy = buffers.copy_of(&value);
+        let (place, part) = (copy.as_ptr(), copy.slice(5..9));
+        assert!(copy == value && buffers.copy_of(&[]).is_empty());
+        drop(copy);
+        assert_eq!((&part[..], gauge.used().0), (&[7; 4][..], 0), "a part keeps the buffer");
+        drop(part);
+        assert!(gauge.used().0 >= 100 << 10);
+        assert_eq!(buffers.copy_of(&value[..90 << 10]).as_ptr(), place);
+        let small = buffers.copy_of(&value[..LargeBuffers::LEAST - 1]);
+        assert!(gauge.used().0 >= 100 << 10 && small.len() == LargeBuffers::LEAST - 1);
     }
 
     #[test]
