@@ -1,5 +1,5 @@
 //! [`RunningJobs`]: the flushes and merges that are running, with their progress. It notifies
-//! listeners of the begin and the end of each.
+//! listeners of the begin and the end of each, and gives each a part in the memory of jobs.
 //!
 //! - A job is listed from its begin until its [`Running`] is dropped, also after an error.
 //! - Progress is counted in entries. A merge has parts, one after the other or several at once. The
@@ -19,6 +19,7 @@ use terrace_env::{ByteCount, Time, runner};
 use crate::Error;
 use crate::counters::Count;
 use crate::event::{Event, Job, Listeners};
+use crate::memory::Memory;
 
 /// A flush or a merge that is running.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +54,7 @@ impl JobStats {
 #[derive(Debug)]
 pub(crate) struct RunningJobs {
     listeners: Arc<Listeners>,
+    memory: Arc<Memory>,
     state: Mutex<State>,
 }
 
@@ -98,8 +100,8 @@ struct Running<'a> {
 }
 
 impl RunningJobs {
-    pub(crate) fn new(listeners: Arc<Listeners>) -> Self {
-        Self { listeners, state: Mutex::default() }
+    pub(crate) fn new(listeners: Arc<Listeners>, memory: Arc<Memory>) -> Self {
+        Self { listeners, memory, state: Mutex::default() }
     }
 
     /// Carries out the work of a job, which returns the bytes that it wrote, and notifies listeners
@@ -111,6 +113,7 @@ impl RunningJobs {
     ) -> Result<(), Error> {
         self.listeners.tell(|| Event::Began { job });
         let start = runner::now();
+        let _share = self.memory.job();
         let running = self.begin(job);
         let result = work(&running.progress);
         drop(running);
@@ -156,10 +159,11 @@ impl Drop for Running<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::EngineOptions;
 
     #[test]
     fn a_job_is_listed_with_its_share_until_it_ends() {
-        let jobs = RunningJobs::new(Arc::default());
+        let jobs = RunningJobs::new(Arc::default(), Memory::new(&EngineOptions::default()));
         let flush = Job::Flush { memory: ByteCount(7) };
         let merge = Job::Compaction { from: 0, to: 1, inputs: 3 };
         let (one, other) = (jobs.begin(flush), jobs.begin(merge));

@@ -128,6 +128,7 @@ impl Checkpointer<'_> {
             earlier.tables.clear();
         }
         let mut copy = Copy::new(target, backup.is_some());
+        let _share = self.writer.memory.job();
         let _memory = self.writer.memory.jobs.lease(CHUNK as usize);
         let tables = by_table(&moment.version);
         let all = tables.iter().map(|table| table.handle.size().0).sum::<u64>()

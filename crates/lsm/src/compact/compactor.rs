@@ -63,6 +63,7 @@ impl Compactor {
         while let Some((task, choosing)) = self.board.await_task() {
             if task.is_for_rest() {
                 self.memory.chunks.free_idle();
+                self.memory.share_out();
             }
             let news = self.space.news();
             let result = self.carry_out(&task, choosing);

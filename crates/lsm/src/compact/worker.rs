@@ -47,7 +47,6 @@ struct State {
 /// Number of workers, if `wanted` are asked for; 0 leaves it to the medium. A disk has one head,
 /// and several subcompactions at once only send it back and forth between their inputs. Other
 /// devices are kept busy by a worker for each processor.
-/// Anything else is kept busy by as many as there are processors.
 pub(crate) fn count(wanted: usize, rotational: bool) -> usize {
     let wanted = match wanted {
         0 if rotational => 1,

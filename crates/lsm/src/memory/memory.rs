@@ -7,6 +7,9 @@
 //! - Stacks and working memory of codecs are not counted. A value that a client holds counts if it
 //!   lies in a large buffer of a scan, or in a block that is still in the cache. Of the memory of
 //!   the store below, only its buffers for the log and for tables that are being written count.
+//! - Reads borrow the share of jobs while no job runs, and the part of the memtables' share that
+//!   memtables do not use ([`Memory::share_out`]). They give it back before a job begins and before
+//!   memtables grow into it.
 //! - A share is not a hard limit: one block, partition or batch in use is held even if it does not
 //!   fit.
 //!
@@ -60,6 +63,10 @@ const SCAN_PART_FIRST: u64 = 128;
 /// First read of a scan after its first block, if the host has the file in memory: then a read
 /// costs little more than the copy of its bytes.
 const CACHED_SCAN_FIRST: usize = 8 << 10;
+
+/// Memtables give and take an eighth of their share at a time: each change goes through all shards
+/// of the block cache.
+const MEMTABLE_STEPS: u64 = 8;
 
 /// Memory that the engine holds, and its budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,7 +129,11 @@ pub(crate) struct Memory {
     positions_balanced: AtomicU64,
     tables: MemoryGauge,
     cached: MemoryGauge,
-    /// Most bytes of open tables, less the memory of positions.
+    /// Number of jobs that run.
+    jobs_running: AtomicUsize,
+    /// Present bytes for open tables and the cache.
+    reads: AtomicU64,
+    /// Most bytes of open tables.
     tables_max: AtomicU64,
     /// Open tables without their indexes, and filters.
     parts: Clock,
@@ -167,6 +178,8 @@ impl Memory {
             scans,
             positions: whole.part("positions"),
             positions_balanced: AtomicU64::new(0),
+            jobs_running: AtomicUsize::new(0),
+            reads: AtomicU64::new(shares.reads.0),
             tables_max: AtomicU64::new(shares.tables().0),
             parts: Clock::new(filters, filters_max(shares.tables())),
             indexes: Clock::new(indexes, shares.tables()),
@@ -180,9 +193,7 @@ impl Memory {
 
     /// Gives the cache the memory that open tables do not use, after their size has changed.
     pub(crate) fn balance(&self) {
-        let reads = self.shares.reads.0;
-        let positions = self.positions_balanced.load(Ordering::Relaxed).min(reads / 2);
-        let reads = reads - positions;
+        let reads = self.reads.load(Ordering::Relaxed);
         let left = reads.saturating_sub(self.tables.used().0);
         let left = ByteCount(left.max(reads / 4));
         let mut size = self.cache_size.lock();
@@ -191,6 +202,41 @@ impl Memory {
             *size = left;
             self.cache.resize(left);
         }
+    }
+
+    /// Divides the memory anew, if jobs, memtables, or scans and cursors use more or less of it than
+    /// at the last call. The caller holds no lock: a table that is dropped may close its file.
+    pub(crate) fn share_out(&self) {
+        let reads = self.reads_now();
+        if self.reads.load(Ordering::Relaxed) == reads {
+            return;
+        }
+        self.reads.store(reads, Ordering::Relaxed);
+        // The present value: a concurrent call may have changed it.
+        let reads = self.reads.load(Ordering::Relaxed);
+        self.tables_max.store(reads - reads / 4, Ordering::Relaxed);
+        self.parts.resize(filters_max(ByteCount(reads - reads / 4)));
+        self.balance_indexes();
+        self.balance();
+    }
+
+    /// Bytes for open tables and the cache.
+    fn reads_now(&self) -> u64 {
+        let Shares { reads, jobs, memtables, .. } = self.shares;
+        let positions = self.positions_balanced.load(Ordering::Relaxed).min(reads.0 / 2);
+        let idle_jobs = if self.jobs_running.load(Ordering::Relaxed) == 0 { jobs.0 } else { 0 };
+        let step = (memtables.0 / MEMTABLE_STEPS).max(1);
+        // A step ahead of the memtables, which grow between two calls.
+        let kept = self.memtables.used().0.saturating_add(self.idle_chunks.used().0);
+        let kept = kept.next_multiple_of(step).saturating_add(step);
+        (reads.0 - positions) + idle_jobs + memtables.0.saturating_sub(kept)
+    }
+
+    /// Begins a job: it has its share until the result is dropped.
+    pub(crate) fn job(self: &Arc<Self>) -> JobShare {
+        self.jobs_running.fetch_add(1, Ordering::Relaxed);
+        self.share_out();
+        JobShare(Arc::clone(self))
     }
 
     /// The shape that tables usually have, by the options of the engine.
@@ -224,6 +270,7 @@ impl Memory {
             self.balance_indexes();
         }
         self.balance();
+        self.share_out();
     }
 
     /// Gives indexes the memory of open tables that the other parts do not use.
@@ -265,11 +312,7 @@ impl Memory {
         let (used, before) = (&self.positions.used(), &self.positions_balanced);
         if used.0.abs_diff(before.load(Ordering::Relaxed)) > self.shares.reads.0 / 32 {
             before.store(used.0, Ordering::Relaxed);
-            let reads = self.shares.reads.0 - used.0.min(self.shares.reads.0 / 2);
-            self.tables_max.store(reads - reads / 4, Ordering::Relaxed);
-            self.parts.resize(filters_max(ByteCount(reads - reads / 4)));
-            self.balance_indexes();
-            self.balance();
+            self.share_out();
         }
     }
 
@@ -410,6 +453,17 @@ impl Memory {
     }
 }
 
+/// A job that runs, and has the jobs' share together with others.
+#[derive(Debug)]
+pub(crate) struct JobShare(Arc<Memory>);
+
+impl Drop for JobShare {
+    fn drop(&mut self) {
+        self.0.jobs_running.fetch_sub(1, Ordering::Relaxed);
+        self.0.share_out();
+    }
+}
+
 /// The most of open tables' memory for parts other than indexes.
 fn filters_max(tables: ByteCount) -> ByteCount {
     ByteCount(tables.0 - tables.0 / INDEXES_PART)
@@ -452,6 +506,9 @@ mod tests {
     fn indexes_drop_no_filter_and_filters_leave_a_quarter_to_indexes() {
         let memory = ByteCount::mib(8);
         let memory = Memory::new(&EngineOptions { memory, ..EngineOptions::default() });
+        let _job = memory.job();
+        let _memtables = memory.memtables.lease(memory.shares.memtables.0 as usize);
+        memory.share_out();
         let most = memory.shares.tables().0;
         let slots = Arc::new(Slots((0..PARTS).map(|_| Slot::default()).collect()));
         // Filters of half of the memory stay, whatever indexes come.
@@ -467,5 +524,37 @@ mod tests {
         assert!(memory.parts.used().0 <= most * 3 / 4 && memory.parts.used().0 > most * 7 / 10);
         assert!(memory.indexes.used().0 <= most / 4 && memory.indexes.used().0 > most / 5);
         assert!(memory.tables.used().0 <= most);
+    }
+
+    #[test]
+    fn reads_have_the_memory_that_memtables_and_jobs_do_not_use() {
+        let memory = ByteCount::mib(64);
+        let options = EngineOptions { memory, ..EngineOptions::default() };
+        let memory = Memory::new(&options.fitted());
+        let Shares { memtables, jobs, reads, .. } = memory.shares;
+        // Filters have three quarters of three quarters.
+        let slots = Arc::new(Slots((0..PARTS).map(|_| Slot::default()).collect()));
+        (0..PARTS).step_by(2).for_each(|number| keep(&memory, &slots, number, 100 << 10));
+        let all = memory.tables.used().0;
+        let idle = reads.0 + jobs.0 + memtables.0 / 8 * 7;
+        assert!(all > idle / 2 && all <= idle * 9 / 16, "{all} of {idle}");
+        // Before a job begins, and before memtables have grown by a step, tables are dropped.
+        let job = memory.job();
+        assert!(memory.tables.used().0 <= (idle - jobs.0) * 9 / 16);
+        let mut lease = memory.memtables.lease(0);
+        for part in 1..=8 {
+            lease.resize((memtables.0 / 8 * part) as usize);
+            memory.share_out();
+            let left = reads.0 + memtables.0.saturating_sub(memtables.0 / 8 * (part + 1));
+            assert!(memory.tables.used().0 <= left * 9 / 16 + 8, "{part} parts");
+            assert!(memory.stats().used <= memory.budget.0);
+        }
+        let least = memory.tables.used().0;
+        assert!(least > reads.0 / 2, "{least} of {}", reads.0);
+        // It comes back.
+        drop((job, lease));
+        memory.share_out();
+        (0..PARTS).step_by(2).for_each(|number| keep(&memory, &slots, number, 100 << 10));
+        assert_eq!(memory.tables.used().0, all);
     }
 }

@@ -17,6 +17,8 @@
 //! use. Indexes get what the other parts of open tables do not use, and never drop these: a read
 //! asks the filters of many tables, and then needs the index of one.
 //!
+//! Reads also have the share of jobs while none runs, and the memory that memtables do not use.
+//!
 //! If a share is used up, the effect depends on its use. Writers wait for a flush if the memtables'
 //! share is used up, and for the device if the log's is. Jobs and scans read ahead less, and free
 //! large blocks while they do not need them; jobs have fewer tables open. Parts of tables and data
@@ -46,7 +48,7 @@ mod walk;
 pub use memory::MemoryStats;
 
 pub(crate) use large_buffers::{LargeBuffer, LargeBuffers};
-pub(crate) use memory::{Memory, writer_bytes};
+pub(crate) use memory::{JobShare, Memory, writer_bytes};
 pub(crate) use memtable_chunks::MemtableChunks;
 pub(crate) use resident::{Glance, Owner, Part, PartClass, Slot};
 pub(crate) use scan_buffers::ScanBuffers;

@@ -95,7 +95,7 @@ impl Owners {
         lifecycle.register(&workers);
         lifecycle.register(&ahead);
         let notifier = Arc::new(Notifier::new(store, tree, &space, &memtables, &board, &listeners));
-        let running = Arc::new(RunningJobs::new(Arc::clone(&listeners)));
+        let running = Arc::new(RunningJobs::new(Arc::clone(&listeners), Arc::clone(memory)));
         let compactor = Arc::new(Compactor {
             store: Arc::clone(store),
             decider: Arc::clone(decider),

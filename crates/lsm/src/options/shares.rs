@@ -9,6 +9,9 @@
 //! | reads | the remainder: up to 1/2 for positions of scans, 3/4 of the rest for open tables |
 //! | | and the other bytes for the block cache |
 //!
+//! Reads also get the shares of jobs and memtables while these do not use them
+//! (`memory/memory.rs`).
+//!
 //! `memtable_size` and `io_size` are made smaller to fit a small budget; `memtable_size` not below
 //! [`MEMTABLE_SIZE_MIN`], even if memtables then have more than 3/4. The log takes at most a
 //! quarter of the budget without memtables. The sum of the shares is at most the budget, unless the

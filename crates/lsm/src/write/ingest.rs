@@ -33,6 +33,7 @@ use crate::canary::{self, Rule};
 use crate::cost;
 use crate::expiry;
 use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer, check_sizes};
+use crate::memory::JobShare;
 use crate::memtable::MemoryCursor;
 use crate::table::{BuiltTable, SpaceLayouts, TableBuilder, TableLayout};
 use crate::tree::{Edit, NewTable};
@@ -45,6 +46,8 @@ const CHARGE_BYTES: usize = 64 << 10;
 /// trace.
 pub struct Ingest {
     writer: Arc<Writer>,
+    /// The tables that are being built take memory of jobs.
+    _share: JobShare,
     builder: Option<TableBuilder>,
     built: Vec<BuiltTable>,
     /// The last full key.
@@ -81,6 +84,7 @@ impl Ingest {
         writer.lifecycle.check_writable()?;
         Ok(Self {
             writer: Arc::clone(writer),
+            _share: writer.memory.job(),
             builder: None,
             built: Vec::new(),
             last: Vec::new(),

@@ -121,7 +121,10 @@ impl Room {
                 wait.off();
             }
             let done = match next {
-                Ok(Next::Go) => return Ok(()),
+                Ok(Next::Go) => {
+                    self.memory.share_out();
+                    return Ok(());
+                }
                 Ok(Next::WriteOut) => {
                     handed_over = true;
                     self.write_out_before_wait(log);
