@@ -102,7 +102,7 @@ impl Batches {
         let (mut keys, mut values) = (BinaryBuilder::new(), BinaryBuilder::new());
         let (mut entries, mut bytes) = (0, 0);
         while entries < self.entries && bytes < BATCH_BYTES && self.go_on()? {
-            let (key, value) = (self.cursor.key(), self.cursor.value());
+            let (key, value) = (self.cursor.key(), self.cursor.value_slice());
             (entries, bytes) = (entries + 1, bytes + key.len() + value.len());
             keys.append_value(key);
             values.append_value(value);

@@ -67,12 +67,22 @@ impl Cursor {
         self.0.key()
     }
 
-    /// The value of its key; shares the memory of the value's block.
+    /// The value of its key: a part of its block, or a copy if the block lies in a mapped table
+    /// ([`Options::map_tables`](crate::Options::map_tables)) or in a memtable.
     ///
     /// # Panics
     /// If it stands on no key.
     #[must_use]
     pub fn value(&self) -> Bytes {
         self.0.value()
+    }
+
+    /// The value of its key, without a copy.
+    ///
+    /// # Panics
+    /// If it stands on no key.
+    #[must_use]
+    pub fn value_slice(&self) -> &[u8] {
+        self.0.value_slice()
     }
 }

@@ -14,8 +14,8 @@ use crate::Error;
 ///
 /// Either an iterator of keys and values from both ends, so that `scan.rev()` goes backward; or,
 /// without an allocation per entry, [`advance`](Self::advance) and
-/// [`advance_back`](Self::advance_back) with [`key`](Self::key) and [`value`](Self::value). A
-/// [`Cursor`](crate::Cursor) turns and seeks.
+/// [`advance_back`](Self::advance_back) with [`key`](Self::key) and
+/// [`value_slice`](Self::value_slice). A [`Cursor`](crate::Cursor) turns and seeks.
 ///
 /// If scans together hold more than their share of memory, an iterator holds no value of 128 KiB or
 /// more between two steps. A scan that advances holds its current entry.
@@ -42,7 +42,8 @@ impl Scan {
         self.0.key()
     }
 
-    /// The value of the last entry; shares the memory of the value's block.
+    /// The value of the last entry: a part of its block, or a copy if the block lies in a mapped
+    /// table ([`Options::map_tables`](crate::Options::map_tables)) or in a memtable.
     ///
     /// # Panics
     /// Unless the last move was an [`advance`](Self::advance) or
@@ -51,6 +52,15 @@ impl Scan {
     #[must_use]
     pub fn value(&self) -> Bytes {
         self.0.value()
+    }
+
+    /// The value of the last entry, without a copy.
+    ///
+    /// # Panics
+    /// As [`value`](Self::value).
+    #[must_use]
+    pub fn value_slice(&self) -> &[u8] {
+        self.0.value_slice()
     }
 }
 

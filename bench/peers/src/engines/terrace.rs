@@ -99,7 +99,7 @@ impl Engine for Terrace {
         let mut scan = self.0.scan(Bounds::from(from..))?;
         let mut count = 0;
         while count < limit && scan.advance()? {
-            seen(scan.key(), &scan.value());
+            seen(scan.key(), scan.value_slice());
             count += 1;
         }
         Ok(count)

@@ -262,11 +262,11 @@ impl Client {
             };
             let place = order.place(record);
             self.passed_over(quiet, next..place)?;
-            let value = scan.value();
+            let value = scan.value_slice();
             // The knowledge of now is that of the scan's beginning, unless a client wrote.
             let before = ledger.before(record);
             let still_quiet = quiet.is_some() && ledger.quiet() == quiet;
-            self.verify(record, if still_quiet { &before } else { &Before::ANYTHING }, &value)?;
+            self.verify(record, if still_quiet { &before } else { &Before::ANYTHING }, value)?;
             (next, past) = place.checked_add(1).map_or((place, true), |next| (next, false));
             walked.records += 1;
             walked.bytes += (entries.key_size(record) + value.len()) as u64;

@@ -59,10 +59,10 @@ impl World {
         let mut crc = 0;
         let mut scan = self.db.scan(..)?;
         while scan.advance()? {
-            let (key, value) = (scan.key(), scan.value());
+            let (key, value) = (scan.key(), scan.value_slice());
             // With the lengths before them, no two sequences of keys and values read the same.
             let lengths = [(key.len() as u32).to_le_bytes(), (value.len() as u32).to_le_bytes()];
-            for bytes in [lengths.as_flattened(), key, &value] {
+            for bytes in [lengths.as_flattened(), key, value] {
                 crc = crc32c_append(crc, bytes);
             }
         }

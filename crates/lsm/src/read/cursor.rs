@@ -262,7 +262,24 @@ impl Cursor {
         &self.full_key[SPACE_BYTES..]
     }
 
-    /// The value of its key; shares the memory of the value's block.
+    /// The value of its key, without a copy.
+    ///
+    /// # Panics
+    /// If it stands on no key.
+    #[must_use]
+    pub fn value_slice(&self) -> &[u8] {
+        match self.standing {
+            Standing::Forward => {
+                let stored = self.merge.value_slice();
+                &stored[self.expiry.map_or(0, |_| EXPIRY_BYTES.min(stored.len()))..]
+            }
+            Standing::Backward | Standing::Combined | Standing::Detached => &self.value,
+            Standing::Nowhere => panic!("the cursor stands on no key"),
+        }
+    }
+
+    /// The value of its key: a part of its block, or a copy if the block lies in a mapped file or a
+    /// memtable.
     ///
     /// # Panics
     /// If it stands on no key.
@@ -322,11 +339,7 @@ impl Cursor {
     }
 
     fn pass_sample(&mut self) {
-        let value = match self.standing {
-            Standing::Forward => self.merge.value_slice().len(),
-            _ => self.value.len(),
-        };
-        let bytes = self.full_key.len() + value;
+        let bytes = self.full_key.len() + self.value_slice().len();
         if let Some(samples) = &self.samples {
             samples.pass(&self.full_key, bytes);
         }

@@ -159,7 +159,8 @@ impl Scan {
         self.on_entry().and_then(Cursor::expiry)
     }
 
-    /// The value of the last entry; shares the memory of the value's block.
+    /// The value of the last entry: a part of its block, or a copy if the block lies in a mapped
+    /// file or a memtable.
     ///
     /// # Panics
     /// Unless the last move was an [`advance`](Self::advance) or
@@ -167,13 +168,27 @@ impl Scan {
     /// the value.
     #[must_use]
     pub fn value(&self) -> Bytes {
+        self.advanced().value()
+    }
+
+    /// The value of the last entry, without a copy.
+    ///
+    /// # Panics
+    /// As [`value`](Self::value).
+    #[must_use]
+    pub fn value_slice(&self) -> &[u8] {
+        self.advanced().value_slice()
+    }
+
+    /// The cursor that moved last, if it still has the value.
+    fn advanced(&self) -> &Cursor {
         let cursor = match self.last {
             Last::Front => self.front.as_deref(),
             Last::Back => self.back.as_deref(),
             Last::GivenFront | Last::GivenBack => panic!("the iterator has given the value away"),
             Last::Opened | Last::Ended => None,
         };
-        cursor.expect("the scan stands on no entry").value()
+        cursor.expect("the scan stands on no entry")
     }
 
     fn open(&self) -> Box<Cursor> {

@@ -56,6 +56,7 @@ impl Walk {
         self.at = expected.map(|(key, _)| key.clone());
         if let Some((key, value)) = expected {
             assert_eq!((self.cursor.key(), &self.cursor.value()[..]), (&key[..], &value[..]));
+            assert_eq!(self.cursor.value_slice(), &value[..]);
         }
     }
 }

@@ -81,7 +81,7 @@ impl Objects {
                     listing.prefixes.push(prefix);
                 }
                 None => {
-                    let record = ObjectRecord::decode(&cursor.value())?;
+                    let record = ObjectRecord::decode(cursor.value_slice())?;
                     is_on = cursor.next()?;
                     last = Some(Listed::Key(name.clone()));
                     listing.objects.push((name, record));
