@@ -100,13 +100,14 @@ fn tell(phase: &str, before: Held, db: &Db) {
     println!("\nmeasured {phase} {peak} {now} {} {} {memory:?}", memory.peak, memory.used);
 }
 
-/// Opens the store of an image or a directory, which is created.
+/// Opens the store of an image or a directory, which is created. Its tables are not mapped: pages
+/// of the host would count as memory of the process.
 fn open(place: &Path, options: Options) -> Db {
     if place.is_file() {
         let drive = Emulator::open_image(place, Access::ReadWrite).expect("the image opens");
         return Db::open_device(Arc::new(drive), options).expect("the store opens");
     }
-    Db::open_directory(place, options).expect("the store opens")
+    Db::open_directory(place, options.map_tables(false)).expect("the store opens")
 }
 
 /// The child's whole life, if this process is one.
