@@ -52,6 +52,8 @@ struct Quota {
     zones: u32,
     /// Zones it was given instead, or has opened and not filled.
     partly: Vec<ZoneId>,
+    /// Those of them that were taken out of `zones`.
+    paid: Vec<ZoneId>,
 }
 
 /// See the [module](self).
@@ -201,7 +203,8 @@ impl Governor {
             table.hold(*zone, id);
         }
         self.granted += zones;
-        self.quotas.insert(id, Quota { rank, files: FILES_OPEN, zones, partly });
+        let paid = Vec::new();
+        self.quotas.insert(id, Quota { rank, files: FILES_OPEN, zones, partly, paid });
         debug_assert!(self.adds_up(), "{self:?}");
         Some(id)
     }
@@ -270,9 +273,11 @@ impl Governor {
     /// Records that a writer has taken a free zone.
     pub(crate) fn taken(&mut self, id: ReservationId, zone: ZoneId, table: &mut ZoneTable) {
         let Some(quota) = self.quotas.get_mut(&id) else { return };
+        quota.paid.retain(|paid| *paid != zone);
         if quota.zones > 0 {
             quota.zones -= 1;
             self.granted -= 1;
+            quota.paid.push(zone);
         }
         // It may have been taken before, filled with nothing that lasted, and come free again.
         if !quota.partly.contains(&zone) {
@@ -282,11 +287,14 @@ impl Governor {
         debug_assert!(self.adds_up(), "{self:?}");
     }
 
-    /// Records that a writer gives back a zone to which it has written nothing.
+    /// Records that a writer gives back a zone to which it has written nothing, or gets none
+    /// because the zone could not be emptied. A zone that the writer took beyond the right of its
+    /// reservation is not added to the right.
     pub(crate) fn not_taken(&mut self, zone: ZoneId, table: &mut ZoneTable) {
         let holder = table.get(zone).holder;
+        let was_paid = self.quotas.get(&holder).is_some_and(|quota| quota.paid.contains(&zone));
         self.let_go(zone, table);
-        if let Some(quota) = self.quotas.get_mut(&holder) {
+        if let Some(quota) = self.quotas.get_mut(&holder).filter(|_| was_paid) {
             quota.zones += 1;
             self.granted += 1;
         }
@@ -302,6 +310,7 @@ impl Governor {
         table.let_go(zone);
         if let Some(quota) = self.quotas.get_mut(&holder) {
             quota.partly.retain(|held| *held != zone);
+            quota.paid.retain(|paid| *paid != zone);
         }
     }
 
@@ -471,6 +480,29 @@ mod tests {
         assert_eq!(governor.available_to(id, Rank::Compaction, table), 4 + left);
         governor.release(id, table);
         assert_eq!(governor.granted(), 0);
+    }
+
+    #[test]
+    fn a_zone_that_a_writer_took_beyond_its_right_does_not_come_back_as_a_right() {
+        let (mut governor, table) = (Governor::new(2, ZONE), &mut table(13, 0));
+        let id = governor.grant(Rank::Compaction, 1, LIMITS, table).unwrap();
+        assert_eq!(governor.granted(), 2);
+        (0..3).for_each(|zone| governor.taken(id, ZoneId(zone), table));
+        assert_eq!(governor.granted(), 0);
+        governor.not_taken(ZoneId(2), table);
+        assert_eq!(governor.granted(), 0, "the third zone was not set aside");
+        governor.not_taken(ZoneId(1), table);
+        assert_eq!(governor.granted(), 1, "the second one was");
+        // The same zone again, once by right and once beyond it.
+        governor.taken(id, ZoneId(2), table);
+        assert_eq!(governor.granted(), 0);
+        governor.not_taken(ZoneId(2), table);
+        governor.taken(id, ZoneId(4), table);
+        governor.taken(id, ZoneId(2), table);
+        governor.not_taken(ZoneId(2), table);
+        assert_eq!(governor.granted(), 0);
+        governor.release(id, table);
+        assert_eq!((governor.granted(), table.get(ZoneId(0)).holder), (0, 0));
     }
 
     #[test]
