@@ -71,9 +71,12 @@ impl ZonedPool {
     pub(super) fn end_writing(&self, zone: ZoneId, condition: Condition) {
         let active = !self.end_slot(zone, Cause::Recovery);
         let mut state = self.state.lock();
-        state.leases.remove(&zone);
-        let State { table, governor, .. } = &mut *state;
-        governor.let_go(zone, table);
+        let State { table, governor, leases, .. } = &mut *state;
+        match leases.remove(&zone) {
+            // Its reservation has got nothing for a zone that could not be emptied.
+            Some(lease) if !lease.prepared => governor.not_taken(zone, table),
+            _ => governor.let_go(zone, table),
+        }
         table.end_writing(zone, condition, active);
         self.changed.notify_all();
     }
@@ -314,6 +317,26 @@ mod tests {
         }
         let condition = space.state.lock().table.get(ZoneId(0)).condition;
         assert_eq!(condition, Condition::ReadOnly);
+    }
+
+    #[test]
+    fn a_reservation_keeps_its_zones_when_one_of_them_cannot_be_emptied() {
+        let (drive, space) = space();
+        let (rank, size) = (Rank::Compaction, ByteCount(crate::BLOCK as u64));
+        let reserved = Arc::clone(&space).reserve(rank, size).expect("free zones");
+        let granted = || space.state.lock().governor.granted();
+        assert_eq!(granted(), 2);
+        let old = Zone { stale: true, ..Zone::empty(Condition::Free, ZONE) };
+        space.state.lock().table.set(ZoneId(0), old);
+        drive.set_faults(Some(FaultPlan::new(1).fail_in(ZoneId(0), RequestKind::Reset, 0)));
+        let ask = Ask { rank, reservation: reserved.id(), ..ask() };
+        let region = Arc::clone(&space).lease(&ask).expect("another zone");
+        assert_eq!(region.rest().map(|(at, _)| space.grid.zone(at)), Some(ZoneId(1)));
+        assert_eq!(granted(), 1, "one zone was written to, and none is lost");
+        drop(region);
+        assert_eq!(granted(), 2);
+        drop(reserved);
+        assert_eq!(granted(), 0);
     }
 
     #[test]
