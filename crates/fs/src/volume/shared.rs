@@ -266,9 +266,13 @@ impl Volume {
                 let lost = state.map.difference(&record.extents);
                 (state.size, state.map) = (record.size, record.extents);
                 self.cache.forget_from(file.id, (record.size / BLOCK as u64) as u32);
-                let pin = Arc::clone(&state.pin);
+                // The file itself must not hold the lost blocks as long as it is open.
+                let before = Arc::clone(&state.pin);
+                if !lost.is_empty() {
+                    state.pin = before.succeed();
+                }
                 drop(state);
-                pin.condemn(&lost, Share::Unsealed);
+                before.condemn(&lost, Share::Unsealed);
             }
             _ => {}
         }

@@ -35,6 +35,20 @@ fn verify(fs: &Fs, files: &[(FileId, usize)]) {
     }
 }
 
+/// A client's file.
+fn client() -> CreateOptions<'static> {
+    CreateOptions {
+        kind: FileKind::Client,
+        hint: PlacementHint::default(),
+        size: None,
+        rank: Rank::Log,
+        reservation: None,
+        group: None,
+        offload: false,
+        cause: Cause::Client,
+    }
+}
+
 /// Writes a file of `len` bytes in pieces; from the `sound`-th piece on, every write fails.
 fn write(
     fs: &Fs,
@@ -43,18 +57,7 @@ fn write(
     len: usize,
     sound: Option<usize>,
 ) -> Result<FileId, StoreError> {
-    let (hint, cause) = (PlacementHint::default(), Cause::Client);
-    let options = CreateOptions {
-        kind,
-        hint,
-        size: None,
-        rank: Rank::Log,
-        reservation: None,
-        group: None,
-        offload: false,
-        cause,
-    };
-    let mut writer = fs.create(&options)?;
+    let mut writer = fs.create(&CreateOptions { kind, ..client() })?;
     let id = writer.id();
     if kind != FileKind::Table && id.0.is_multiple_of(2) {
         let mut transaction = Transaction::new();
@@ -111,6 +114,8 @@ fn fail_writers_on((drive, fs): (Arc<Emulator>, Arc<Fs>), seed: u64) -> u32 {
         }
         verify(&fs, &files);
         assert_eq!(fs.audit(), Vec::<String>::new(), "seed {seed}: a {kind:?}, {sound:?}");
+        let pinned = fs.space().pinned;
+        assert_eq!(pinned, ByteCount(0), "seed {seed}: a {kind:?}, {sound:?}, without readers");
     }
     failed
 }
@@ -128,6 +133,39 @@ fn what_failed_writers_had_taken_without_zones_comes_back() {
         let failed: u32 = test_seeds(40).map(on).sum();
         assert!(failed > 6, "{name}: only {failed} writers failed");
     }
+}
+
+/// The file is committed and stays open to its readers: its lost bytes must not stay with it.
+#[test]
+fn what_a_failed_writer_has_appended_since_its_sync_comes_back_while_the_file_lives() {
+    let (drive, fs) = mounted(1);
+    let mut writer = fs.create(&client()).expect("a file");
+    let id = writer.id();
+    let mut transaction = Transaction::new();
+    transaction.create(id, note("begun"));
+    fs.commit(transaction).expect("a commit");
+    let bytes = pattern(id.0, 0, 300_000);
+    writer.append(&bytes[..100_000]).expect("an append");
+    writer.sync().expect("a sync");
+    let synced = fs.space();
+    writer.append(&bytes[100_000..]).expect("an append");
+    writer.rest().expect("sound writes");
+    let reader = fs.open(id).expect("a file");
+    assert!(fs.space().live > synced.live);
+    drive.set_faults(Some(FaultPlan::new(1).fail_by_chance(RequestKind::Write, 1)));
+    writer.sync().expect_err("every write fails");
+    drive.set_faults(None);
+    drop(writer);
+    verify(&fs, &[(id, 100_000)]);
+    assert_eq!(fs.audit(), Vec::<String>::new());
+    let space = fs.space();
+    assert_eq!((space.live, space.pinned), (synced.live, ByteCount(0)));
+    assert_eq!(reader.len(), 100_000);
+    let mut again = fs.reopen(id).expect("a writer");
+    again.append(&bytes[100_000..]).expect("an append");
+    again.sync().expect("a sync");
+    verify(&fs, &[(id, bytes.len())]);
+    assert_eq!(fs.audit(), Vec::<String>::new());
 }
 
 /// Reclaim whose reads and writes fail now and then. Returns how many copies failed.
