@@ -121,7 +121,9 @@ impl Volume {
             // The open file knows its blocks, and frees them. The catalog may also have blocks that
             // the writer has replaced. For a log, it has leases instead of blocks.
             if deleted && file.kind != FileKind::Log {
-                let state = file.lock();
+                let mut state = file.lock();
+                // At once: the writer has to free the blocks that it replaces after this look.
+                (state.deleted, state.committed) = (true, false);
                 let (pin, replaced) = (Arc::clone(&state.pin), freed.map.difference(&state.map));
                 drop(state);
                 drop(files);

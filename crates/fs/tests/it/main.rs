@@ -11,6 +11,8 @@ mod crowd;
 mod crowd_cuts;
 mod cuts;
 mod damaged;
+#[cfg(debug_assertions)]
+mod deletions;
 mod dir;
 mod drive;
 mod extremes;
