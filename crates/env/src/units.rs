@@ -188,7 +188,10 @@ impl FromStr for ByteCount {
         let wrong = || ParseByteCountError { text: text.to_owned() };
         let trimmed = text.trim();
         if let Some(hex) = trimmed.strip_prefix("0x") {
-            return u64::from_str_radix(hex, 16).map(Self).map_err(|_| wrong());
+            // The standard library reads a sign before the digits, too.
+            let digits = Some(hex).filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+            let size = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+            return size.map(Self).ok_or_else(wrong);
         }
         let split =
             trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
@@ -229,6 +232,7 @@ mod tests {
         }
         assert_eq!("1.5GiB".parse(), Ok(ByteCount(3 << 29)));
         assert_eq!("14TB".parse(), Ok(ByteCount(14_000_000_000_000)));
+        assert_eq!(" 0xFFFFffffFFFFffff".parse(), Ok(ByteCount(u64::MAX)));
     }
 
     #[test]
@@ -243,7 +247,9 @@ mod tests {
 
     #[test]
     fn a_wrong_size_says_what_was_expected() {
-        for text in ["", "MiB", "12 parsecs", "-4", "99999999999TiB", "1.2.3K"] {
+        let hexadecimal = ["0x", "0x+5", "0x-5", "0x10000000000000000", "0xg"];
+        let decimal = ["", "MiB", "12 parsecs", "-4", "+4", "99999999999TiB", "1.2.3K", "."];
+        for text in decimal.into_iter().chain(hexadecimal) {
             let error = text.parse::<ByteCount>().unwrap_err();
             assert!(error.to_string().contains("expected a size"), "{text}");
         }
