@@ -13,7 +13,7 @@ use terrace_zone::{
 };
 
 use crate::cuts::facts::{note, pattern};
-use crate::drive::formatted;
+use crate::drive::{formatted, shapes_without_zones};
 
 /// A drive that writes and says that it has not, for one cause.
 struct Liar {
@@ -80,8 +80,15 @@ fn contents(fs: &Fs, id: FileId) -> Vec<u8> {
 
 #[test]
 fn nothing_is_overwritten_that_a_commit_of_unknown_outcome_names() {
+    let zoned = ("zones", Geometry::uniform(ByteCount::kib(256), 32));
+    for (name, geometry) in shapes_without_zones().into_iter().chain([zoned]) {
+        write_on_after_such_a_commit(name, geometry);
+    }
+}
+
+fn write_on_after_such_a_commit(name: &str, geometry: Geometry) {
     const LEN: usize = 300_000;
-    let drive = formatted(Geometry::uniform(ByteCount::kib(256), 32), 1);
+    let drive = formatted(geometry, 1);
     let liar = Arc::new(Liar { drive: Arc::clone(&drive), denied: AtomicU64::new(0) });
     let fs = Fs::mount(Arc::clone(&liar) as Arc<dyn Device>, &MountOptions::default());
     let fs = fs.expect("a mount");
@@ -108,6 +115,6 @@ fn nothing_is_overwritten_that_a_commit_of_unknown_outcome_names() {
     drop(fs);
 
     let fs = Fs::mount(drive, &MountOptions::default()).expect("a mount");
-    assert!(contents(&fs, id) == pattern(id.0, 0, LEN), "the table was overwritten");
+    assert!(contents(&fs, id) == pattern(id.0, 0, LEN), "{name}: the table was overwritten");
     fs.unmount();
 }
