@@ -30,7 +30,8 @@
 //!    long as that rewrites few older bytes. So the load pays for the runs that its scans will
 //!    meet.
 //!
-//! Manual compactions are the row's.
+//! Manual compactions are the row's. Merges after point reads ([`Compaction::seeks_allowed`]) are
+//! not carried out: rule 3 says what readers pay for.
 //!
 //! # Two rules that do not weigh
 //! - [`LoadRule::Eager`] is the thesis's checker as it works at low rates, for any row and for
@@ -70,7 +71,7 @@ mod gain;
 
 use std::sync::Arc;
 
-use terrace_env::ByteCount;
+use terrace_env::{ByteCount, FileId};
 
 use crate::claims::Claims;
 use crate::compaction::{Choice, Compaction, Pressure, Urgency, WriteRule};
@@ -166,6 +167,7 @@ impl LoadAware {
             return !self.row.allows_overlaps();
         }
         let gain = Gain::of(tree, merge);
+        debug_assert!(gain.runs > 0 && load.seeks_per_byte() >= 0.0, "{gain:?} under {load:?}");
         let scans = gain.runs as f64 * load.seeks_per_byte() / 2.0;
         let most = if optional { scans } else { f64::INFINITY };
         gain.rewritten as f64 <= gain.moved as f64 * most.min(self.rewrite_max)
@@ -237,6 +239,15 @@ impl Compaction for LoadAware {
 
     fn heeds_load(&self) -> bool {
         self.rule == LoadRule::Aware
+    }
+
+    fn seeks_allowed(&self, size: ByteCount) -> Option<u64> {
+        self.row.seeks_allowed(size).filter(|_| self.rule != LoadRule::Aware)
+    }
+
+    fn pick_after_seeks(&self, tree: &TreeView, state: &[u8], table: FileId) -> Option<Choice> {
+        let choice = self.row.pick_after_seeks(tree, state, table);
+        choice.filter(|_| self.rule != LoadRule::Aware)
     }
 
     fn jobs_max(&self) -> usize {

@@ -192,3 +192,23 @@ fn leveled_compaction_is_carried_out_once_it_pays() {
         choice.map_or("nothing".into(), |choice| describe_plan(&choice.plan))
     });
 }
+
+#[test]
+fn merges_after_point_reads_are_the_rows_unless_merges_have_to_pay() {
+    let options = LeveledOptions { seek_cost: ByteCount(1 << 14), ..LeveledOptions::default() };
+    let row: Arc<dyn Compaction> = Arc::new(Leveled::new(options));
+    let tree = tree("level=1 run=5 a-d:10\nlevel=2 run=2 a-c:10\n");
+    let searched = tree.runs(1)[0].segments[0].file;
+    let table = ByteCount(4 << 20);
+    let own = row.pick_after_seeks(&tree, &[], searched);
+    assert!(own.is_some() && row.seeks_allowed(table) == Some(256));
+    for rule in LoadRule::ALL {
+        let decider = LoadAware::new(Arc::clone(&row), rule, 4, ByteCount::gib(1));
+        let after = decider.pick_after_seeks(&tree, &[], searched);
+        let (choice, allowed) = match rule {
+            LoadRule::Aware => (None, None),
+            LoadRule::Off | LoadRule::Eager | LoadRule::Idle => (own.clone(), Some(256)),
+        };
+        assert_eq!((after, decider.seeks_allowed(table)), (choice, allowed), "{rule:?}");
+    }
+}
