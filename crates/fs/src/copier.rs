@@ -137,7 +137,14 @@ impl<'a> Copier<'a> {
         loop {
             let mut new = Vec::new();
             let result = self.try_copy(resident, &mut new);
-            let Err(error) = result else { return Ok(new) };
+            let Err(error) = result else {
+                debug_assert_eq!(
+                    new.iter().map(|extent| extent.blocks).sum::<u32>(),
+                    resident.mapped.extent.blocks,
+                    "a copy of the whole extent"
+                );
+                return Ok(new);
+            };
             if !canary::is_broken(Rule::FailedCopiesGivenBack) {
                 self.volume.pools.free(&new, Share::Unsealed);
             }
@@ -173,6 +180,7 @@ impl<'a> Copier<'a> {
                 let still_whole = if least > 1 { least - done } else { 1 };
                 let left = blocks + (old.blocks - done - wanted);
                 let (to, blocks) = self.claim(blocks, (still_whole, left), resident.kind)?;
+                debug_assert!(0 < blocks && blocks <= left, "{blocks} of {left} blocks");
                 let (part, later) = rest.split_at(blocks as usize * BLOCK);
                 note(new, self.volume.media.space(), to, blocks, part);
                 self.write(to, part)?;

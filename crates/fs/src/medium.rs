@@ -136,6 +136,8 @@ impl Medium {
 
     /// Starts to read whole blocks of one extent.
     pub(crate) fn submit_read(&self, at: BlockAddr, blocks: u32, cause: Cause) -> Ticket {
+        debug_assert!(blocks > 0, "a read of nothing");
+        debug_assert_eq!(at.device(), self.id(), "block {at} is on another device");
         let blocks = blocks * logical_per_block(self.geometry()) as u32;
         let lba = self.grid.lba(at);
         self.submit(Request { op: Op::Read { lba, blocks }, cause })
@@ -149,7 +151,9 @@ impl Medium {
         fua: bool,
         cause: Cause,
     ) -> Ticket {
+        debug_assert!(!data.is_empty(), "a write of nothing");
         debug_assert!(data.len().is_multiple_of(BLOCK), "a write of broken blocks");
+        debug_assert_eq!(at.device(), self.id(), "block {at} is on another device");
         let lba = self.grid.lba(at);
         self.submit(Request { op: Op::Write { lba, data, fua }, cause })
     }

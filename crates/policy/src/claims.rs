@@ -76,6 +76,8 @@ impl Claim {
         let oldest = places().max_by_key(Place::age)?;
         let mut sources: Vec<Place> = parts.iter().map(|(place, _)| *place).collect();
         sources.dedup();
+        debug_assert!(newest.age() <= oldest.age(), "{newest} is older than {oldest}");
+        debug_assert!(parts.iter().all(|(_, part)| !part.span.is_empty()), "{plan:?}");
         Some(Self { span, newest, oldest, leaving, sources })
     }
 
@@ -83,6 +85,7 @@ impl Claim {
     #[must_use]
     pub fn of_intake(span: Span, to: Place) -> Self {
         let newest = Place { level: 0, run: RunId(u64::MAX) };
+        debug_assert!(newest.age() <= to.age(), "{to} is newer than all runs");
         Self { span, newest, oldest: to, leaving: Vec::new(), sources: Vec::new() }
     }
 

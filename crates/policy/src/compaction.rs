@@ -56,6 +56,7 @@ impl Pressure {
     /// which the debt should never exceed.
     #[must_use]
     pub fn of(debt: f64, start: f64, limit: f64) -> Self {
+        debug_assert!(!debt.is_nan() && start >= 0.0, "a debt of {debt}, from {start} on");
         let start = start.max(f64::MIN_POSITIVE);
         if debt < start {
             return Self(0.5 * (debt / start).max(0.0));

@@ -68,6 +68,7 @@ impl CostBenefit {
     /// Benefit over cost, by equation 1.
     fn score(&self, zone: &CandidateZone) -> f64 {
         let (gain, cost) = (zone.gain.0 as f64, zone.capacity.0 as f64 + zone.live.0 as f64);
+        debug_assert!(cost > 0.0, "zone {} has no bytes", zone.zone);
         gain * self.age(zone) / cost
     }
 }

@@ -56,6 +56,7 @@ impl Greedy {
     /// Whether a zone is worth its copying. `wanted`: whether a writer waits for space.
     pub(crate) fn is_worth(&self, zone: &CandidateZone, wanted: bool) -> bool {
         let gain_min = if wanted { self.gain_min.min(GAIN_MIN_WANTED) } else { self.gain_min };
+        debug_assert!(gain_min <= self.gain_min, "a waiting writer asks for no more");
         let least = zone.capacity.0.saturating_mul(gain_min.into());
         zone.gain.0 > 0 && zone.gain.0.saturating_mul(100) >= least
     }

@@ -121,6 +121,8 @@ impl HistogramBuilder {
             self.thin();
         }
         self.next = (self.seen / self.depth + 1) * self.depth;
+        debug_assert!(self.packed <= self.max, "{} of {} bytes", self.packed, self.max);
+        debug_assert!(self.seen < self.next, "the next boundary lies before byte {}", self.seen);
     }
 
     /// Drops every second key, from the first on.
@@ -137,7 +139,10 @@ impl HistogramBuilder {
     /// The histogram of all added keys.
     #[must_use]
     pub fn finish(&self) -> Histogram {
-        Histogram::new(self.keys.iter().map(|key| &key[..]))
+        debug_assert!(self.keys.is_sorted_by(|a, b| a < b), "boundaries in order");
+        let histogram = Histogram::new(self.keys.iter().map(|key| &key[..]));
+        debug_assert_eq!(histogram.as_bytes().len(), self.packed, "the bytes that were counted");
+        histogram
     }
 }
 

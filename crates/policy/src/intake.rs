@@ -91,7 +91,9 @@ pub fn deepest_free(tree: &TreeView, span: &Span) -> Option<Place> {
     // An empty tree gets its first tables where they need not be merged with each other.
     let level = free.saturating_sub(1).max(usize::from(tree.levels.len() <= 1));
     let run = tree.runs(level).first().map_or(RunId(1), |run| run.id);
-    (level > 0).then_some(Place { level: level as u8, run })
+    let to = Place { level: level as u8, run };
+    debug_assert!(level == 0 || check_place(to, span, tree).is_ok(), "{span:?} to {to}");
+    (level > 0).then_some(to)
 }
 
 /// Where leveled compaction, as LevelDB does it, lets a flush go (`db/version_set.cc`,
@@ -116,5 +118,7 @@ pub(crate) fn leveldb_flush(
     let free = levels.take_while(|level| is_free(*level) && below(*level) <= overlap_max.0);
     let level = free.last().filter(|_| is_free(0))?;
     let run = tree.runs(level).first().map_or(RunId(1), |run| run.id);
-    Some(Place { level: level as u8, run })
+    let to = Place { level: level as u8, run };
+    debug_assert!(check_place(to, span, tree).is_ok(), "{span:?} to {to}");
+    Some(to)
 }

@@ -57,6 +57,7 @@ impl Lean {
 /// Benefit over cost.
 fn score(zone: &CandidateZone) -> f64 {
     let (gain, cost) = (zone.gain.0 as f64, zone.capacity.0 as f64 + zone.live.0 as f64);
+    debug_assert!(cost > 0.0, "zone {} has no bytes", zone.zone);
     gain * zone.age.0 as f64 / cost
 }
 

@@ -97,6 +97,7 @@ impl Leveled {
 
     /// The bytes that a level below level 0 may hold.
     pub(crate) fn target(&self, level: usize) -> f64 {
+        debug_assert!(level > 0, "level 0 has no target");
         let grown = f64::from(self.options.factor).powi(level as i32 - 1);
         self.options.level1_size.0 as f64 * grown
     }
@@ -138,6 +139,7 @@ impl Leveled {
             taken[next] = true;
             hull = runs[next].span().map_or(hull.clone(), |span| span.hull(&hull));
         }
+        debug_assert!(taken[seed], "run {seed} goes down");
         let taken = runs.iter().zip(&taken).filter(|(_, taken)| **taken);
         Some((taken.map(|(run, _)| run).collect(), hull))
     }
@@ -254,6 +256,7 @@ impl Leveled {
     ) -> (Vec<&'a SegmentView>, Pointers) {
         let segments = self.grown(tree, level, seed);
         let end = segments.last().map_or(&seed.span.end, |last| &last.span.end);
+        debug_assert!(*end >= seed.span.end, "{seed:?} is not among the tables that go down");
         let state = state.moved(level, end);
         (segments, state)
     }
@@ -313,6 +316,7 @@ impl Leveled {
         let deepest = (1..tree.levels.len()).rev().find(|&level| tree.runs(level).len() > 1)?;
         let runs = tree.runs(deepest);
         let (newer, oldest) = (&runs[runs.len() - 2], &runs[runs.len() - 1]);
+        debug_assert!(newer.id > oldest.id, "runs {} and {}, newest first", newer.id, oldest.id);
         let seed = newer.segments.first()?;
         let source =
             Source { place: Place { level: deepest as u8, run: newer.id }, segments: vec![seed] };

@@ -22,6 +22,7 @@ impl Pointers {
 
     /// These pointers, with a level's turn elsewhere.
     pub(crate) fn moved(&self, level: usize, to: &[u8]) -> Self {
+        debug_assert!(level < self.0.len(), "level {level} of {}", self.0.len());
         let mut moved = self.clone();
         moved.0[level] = to.to_vec();
         moved
@@ -51,6 +52,7 @@ impl Pointers {
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
+        debug_assert!(self.0.len() <= usize::from(u8::MAX), "{} levels", self.0.len());
         let mut bytes = Vec::new();
         bytes.put_u8(STATE_VERSION);
         bytes.put_u8(self.0.len() as u8);

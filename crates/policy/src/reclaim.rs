@@ -94,6 +94,7 @@ impl Sight {
     /// Whether the `at`-th of `of` candidates, in the order of live bytes, is shown.
     #[must_use]
     pub fn shows(self, at: usize, of: usize) -> bool {
+        debug_assert!(at < of, "candidate {at} of {of}");
         let most = ReclaimView::CANDIDATES_MAX;
         match self {
             Self::FewestLive => at < most,

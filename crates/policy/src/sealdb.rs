@@ -145,6 +145,10 @@ impl Sealdb {
                     parts.iter().fold(first.span.clone(), |hull, part| hull.hull(&part.span));
                 route.cut = self.leveled.cut(tree, level, &hull);
                 parts.splice(0..0, along);
+                debug_assert!(
+                    parts.windows(2).all(|pair| pair[0].span.end <= pair[1].span.start),
+                    "{parts:?}"
+                );
             }
         }
         Choice { plan: Plan::Merge(merge), state }
@@ -176,6 +180,7 @@ impl Sealdb {
             if !fits || !segment.set.is_some_and(is_due) {
                 break;
             }
+            debug_assert!(segment.span.end <= first.span.start, "{segment:?} is not before");
             room -= segment.size.0;
             along.push(part(segment));
         }

@@ -63,6 +63,7 @@ pub(crate) fn rests(tree: &TreeView) -> Vec<SetRest> {
         }
     }
     rests.sort_by_key(|rest| (rest.level, rest.set));
+    debug_assert!(rests.iter().all(|rest| rest.tables > 0), "{rests:?}");
     rests
 }
 

@@ -182,6 +182,7 @@ impl Bands {
             }
         }
         taken.reverse();
+        debug_assert!(taken.len() <= self.options.level0_slow, "{} runs", taken.len());
         Some(taken)
     }
 
@@ -253,7 +254,8 @@ impl Bands {
             place: ordered.place(run.id),
             parts: bands.iter().map(|band| part(band)).collect(),
         });
-        let inputs = level0.iter().map(all_of).chain(of_level1).collect();
+        let inputs: Vec<Input> = level0.iter().map(all_of).chain(of_level1).collect();
+        debug_assert!(inputs.iter().all(|input| !input.parts.is_empty()), "{inputs:?}");
         let stream = LEVEL_STREAM_FIRST + u16::from(to.level);
         let cut = Cut::at(self.options.table_size);
         let routes = vec![Route { end: None, to, stream, cut }];
@@ -268,6 +270,7 @@ impl Bands {
         let clipped = |segment: &SegmentView| {
             let start = Arc::clone((&segment.span.start).max(&slice.start));
             let span = Span { start, end: Arc::clone((&segment.span.end).min(&slice.end)) };
+            debug_assert!(!span.is_empty(), "{:?} outside of {slice:?}", segment.span);
             Part { file: segment.file, span }
         };
         let of_run = |run: &RunView| Input {
@@ -279,7 +282,8 @@ impl Bands {
         let stream = LEVEL_STREAM_FIRST + u16::from(to.level);
         let cut = Cut::at(self.options.table_size);
         let routes = vec![Route { end: None, to, stream, cut }];
-        let inputs = inputs.collect();
+        let inputs: Vec<Input> = inputs.collect();
+        debug_assert!(inputs.len() > 1, "a slice of {} runs spares readers none", inputs.len());
         Some(Plan::Merge(Merge { inputs, routes, moves: Vec::new(), set: false }))
     }
 

@@ -118,6 +118,7 @@ impl Front<'_> {
         let rest = behind..self.lower.len();
         let is_last = tables.end == self.upper.len();
         let to = if is_last && carried(rest.clone()) { rest.end } else { behind };
+        debug_assert!(from <= first && behind <= to, "{from}..{to} without {first}..{behind}");
         from..to
     }
 
@@ -137,6 +138,7 @@ impl Front<'_> {
             }
             taken = more;
         }
+        debug_assert!(taken.len() - 1 <= extra_max, "{taken:?}, {extra_max} further ones at most");
         taken
     }
 }
@@ -167,6 +169,7 @@ impl Sweep {
         let end = |segment: &SegmentView| Arc::clone(&segment.span.end);
         let next = [upper.get(tables.end), lower.get(met.end)].into_iter().flatten().map(start);
         let (upper, lower) = (upper.slice(tables), lower.slice(met));
+        debug_assert!(!upper.is_empty(), "a step of no table of level {level}");
         let last = [upper.last(), lower.last()].into_iter().flatten().map(end);
         let next = next.min().or(last.max())?;
         Some(Step { level, upper, lower, next })

@@ -60,6 +60,7 @@
 
 mod along;
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use terrace_env::ByteCount;
@@ -162,6 +163,7 @@ impl Tiered {
             return self.merge(tree, runs, to, oldest(tree, to));
         }
         let newest = tree.runs(to).first().map_or(0, |run| run.id.0);
+        debug_assert!(tree.runs(to).iter().all(|run| run.id.0 <= newest), "runs newest first");
         let choice = self.merge(tree, runs, to, RunId(newest + 1))?;
         match choice.plan {
             Plan::Merge(merge) if self.deepest_sliced(tree) == Some(to) => {
@@ -187,6 +189,7 @@ impl Tiered {
         let TieredOptions { runs, level0_slow, along_max, .. } = self.options;
         let limits = Limits { older: along_max as u64, runs, runs_most: level0_slow };
         let Along { joined, slice } = Along::of(tree, level, limits, reason);
+        debug_assert!(joined <= tree.runs(level + 1).len(), "{joined} runs join");
         let (tier, last) = (level + 1, level + 2);
         for (at, run) in tree.runs(tier).iter().enumerate() {
             let parts: Vec<Part> = match &slice {
@@ -202,6 +205,7 @@ impl Tiered {
             let tables = tree.runs(last).first().map(|run| run.segments.slice(slice.tables));
             let parts: Vec<Part> = tables.unwrap_or_default().iter().map(part).collect();
             merge.inputs.extend((!parts.is_empty()).then_some(Input { place, parts }));
+            debug_assert_eq!(merge.routes.len(), 1, "a merge down has one route");
             let outside = merge.routes.remove(0);
             let before = slice.start.map(|end| Route { end: Some(end), ..outside.clone() });
             let behind = slice.end.is_some().then(|| outside.clone());
@@ -231,6 +235,10 @@ impl Tiered {
         let spans = sources.iter().filter_map(|(_, run)| run.span());
         let hull = spans.reduce(|hull, span| hull.hull(&span))?;
         let target = tree.runs(level).iter().find(|other| other.id == run);
+        debug_assert!(
+            sources.iter().all(|(of, run)| (*of, Reverse(run.id)) < (level, Reverse(to.run))),
+            "data of newer runs to {to}"
+        );
         let met = target.map_or_else(Segments::default, |target| target.overlapping(&hull));
         let segments = || sources.iter().flat_map(|(_, run)| &run.segments);
         if met.is_empty() && are_apart(segments()) && !segments().any(mostly_deletes) {
@@ -300,7 +308,7 @@ impl Compaction for Tiered {
         }
         let holds = |level: &usize| !tree.runs(*level).is_empty();
         let mut levels: Vec<usize> = (0..self.last(tree)).filter(holds).collect();
-        levels.sort_by_key(|level| std::cmp::Reverse(tree.runs(*level).len()));
+        levels.sort_by_key(|level| Reverse(tree.runs(*level).len()));
         let down = |level: &usize, reason| self.down(tree, *level, reason);
         let due = levels.iter().filter(|level| self.is_due(tree, **level));
         let due = due.filter_map(|level| down(level, Reason::Shape));
@@ -317,7 +325,7 @@ impl Compaction for Tiered {
         };
         let holds = |level: &usize| !tree.runs(*level).is_empty();
         let mut levels: Vec<usize> = (0..sliced).filter(holds).collect();
-        levels.sort_by_key(|level| std::cmp::Reverse(tree.runs(*level).len()));
+        levels.sort_by_key(|level| Reverse(tree.runs(*level).len()));
         levels.into_iter().filter_map(|level| self.down(tree, level, Reason::Scans)).collect()
     }
 

@@ -77,7 +77,10 @@ impl Span {
         }
         let before = Self { start: self.start.clone(), end: other.start.clone() };
         let behind = Self { start: other.end.clone(), end: self.end.clone() };
-        [before, behind].into_iter().filter(|part| !part.is_empty()).collect()
+        let rest: Vec<Self> =
+            [before, behind].into_iter().filter(|part| !part.is_empty()).collect();
+        debug_assert!(rest.iter().all(|part| !part.overlaps(other)), "{rest:?} and {other:?}");
+        rest
     }
 }
 
@@ -127,6 +130,7 @@ impl SegmentView {
         let all = self.histogram.keys().filter(counts).count() as u64 + 1;
         let within = |key: &&[u8]| counts(key) && span.contains(key);
         let part = self.histogram.keys().filter(within).count() as u64 + 1;
+        debug_assert!(0 < part && part <= all, "{part} of {all} parts");
         if all == 1 { self.size } else { ByteCount(self.size.0 * part.min(all) / all) }
     }
 
@@ -149,6 +153,7 @@ impl SegmentView {
         let whole = number(&self.span.end).saturating_sub(number(&self.span.start)).max(1);
         let part = number(end).saturating_sub(number(start)).min(whole);
         let bytes = u128::from(self.size.0) * u128::from(part) / u128::from(whole);
+        debug_assert!(bytes <= self.size.0.into(), "{bytes} of {}", self.size);
         ByteCount(bytes as u64)
     }
 }

@@ -60,6 +60,7 @@ impl ZonesView {
         zones.sort_unstable_by_key(|zone| zone.zone);
         zones.dedup_by_key(|zone| zone.zone);
         extents.sort_by_key(|extent| extent.file);
+        debug_assert!(zones.is_sorted_by(|a, b| a.zone < b.zone), "a zone is there twice");
         Self { zones, extents }
     }
 

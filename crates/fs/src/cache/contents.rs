@@ -152,6 +152,7 @@ impl Contents {
     /// Lets go of as much of a file as the policy takes at once.
     fn evict_from(&mut self, id: FileId) {
         let Some(file) = self.files.get_mut(&id) else { return };
+        debug_assert!(!file.refused && !file.blocks.is_empty(), "file {id} has no block to give");
         match self.policy {
             CachePolicy::FifoByFile => return self.forget(id),
             CachePolicy::ByLevel if file.level != NO_LEVEL => file.blocks.pop_last(),
@@ -166,8 +167,11 @@ impl Contents {
     /// Lets go of a file.
     pub(super) fn forget(&mut self, id: FileId) {
         if let Some(file) = self.files.remove(&id) {
-            self.order.remove(&(rank(self.policy, file.level, id), id));
-            self.used -= FILE_COST + file.blocks.len() as u64 * BLOCK_COST;
+            let was_ordered = self.order.remove(&(rank(self.policy, file.level, id), id));
+            debug_assert_eq!(was_ordered, !file.refused, "file {id} in the order");
+            let cost = FILE_COST + file.blocks.len() as u64 * BLOCK_COST;
+            debug_assert!(cost <= self.used, "{cost} of {} bytes", self.used);
+            self.used -= cost;
         }
     }
 

@@ -85,6 +85,7 @@ impl FileCache {
         let found: Vec<(u32, Block)> = range.map(|(at, block)| (at, Block::clone(block))).collect();
         drop(contents);
         let (all, hits) = (u64::from(wanted.end - wanted.start), found.len() as u64);
+        debug_assert!(hits <= all, "{hits} blocks of {all} were found");
         let add = |counts: &[AtomicU64; CAUSES], blocks: u64| {
             counts[cause as usize].fetch_add(blocks * BLOCK as u64, Ordering::Relaxed);
         };

@@ -174,6 +174,7 @@ impl ExtentMap {
     #[must_use]
     pub fn locate(&self, block: u32) -> Option<BlockAddr> {
         let Mapped { at, extent } = self.find(block)?;
+        debug_assert!(at <= block && block - at < extent.blocks, "{block} of {extent:?} at {at}");
         Some(extent.first.plus(block - at))
     }
 
@@ -237,6 +238,7 @@ impl ExtentMap {
     pub fn extended(&self, extents: &[Extent]) -> Option<Self> {
         let tail = Self::consecutive(self.end(), extents)?;
         let longer = Self(self.0.iter().chain(tail.0.iter()).copied().collect());
+        debug_assert_eq!(longer.blocks(), self.blocks() + tail.blocks(), "blocks are added");
         debug_assert!(longer.is_in_order(), "{longer:?}");
         Some(longer)
     }

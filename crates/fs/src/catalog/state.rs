@@ -257,6 +257,7 @@ impl Catalog {
         let mut alone = Self { space, pending_from: Some(from), ..Self::default() };
         alone.absorb_chunk(chunk)?;
         let upto = alone.pending_from.unwrap_or_default();
+        debug_assert!(from < upto, "a chunk covers {from} to {upto}");
         Ok((alone, from, upto))
     }
 

@@ -97,7 +97,8 @@ impl Volume {
         state.check()?;
         let ticket = state.queue.next;
         state.queue.next += 1;
-        state.queue.waiting.insert(ticket, work);
+        let former = state.queue.waiting.insert(ticket, work);
+        debug_assert!(former.is_none(), "ticket {ticket} was given out twice");
         self.commits.commit(
             state,
             (&self.waits, WaitCause::Journal),
@@ -186,6 +187,7 @@ impl Volume {
 
     /// Starts a new journal if the old one has grown enough.
     fn roll_if_due(&self, journal: &mut Journal) {
+        debug_assert!(journal.snapshot <= journal.written(), "a journal holds its snapshot");
         let since = journal.written() - journal.snapshot;
         let postponed = journal.written() < self.lock().queue.roll_after;
         if postponed || !codec::is_due(since, journal.snapshot) {

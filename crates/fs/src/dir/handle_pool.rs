@@ -109,7 +109,8 @@ impl HandlePool {
 
     /// Adds an open file: the pool may close it when another file needs its place.
     pub(super) fn insert(&self, key: u64, slot: &Arc<Slot>) {
-        self.state.lock().slots.insert(key, Arc::clone(slot));
+        let former = self.state.lock().slots.insert(key, Arc::clone(slot));
+        debug_assert!(former.is_none(), "file {key} is open twice");
     }
 
     /// Removes a file that its owner has closed.
@@ -179,7 +180,8 @@ impl HandlePool {
 
     fn give_place_back(&self) {
         let state = self.state.lock();
-        self.held.fetch_sub(1, Ordering::SeqCst);
+        let held = self.held.fetch_sub(1, Ordering::SeqCst);
+        debug_assert!(held > 0, "no handle is held");
         self.changed.notify_all();
         drop(state);
     }

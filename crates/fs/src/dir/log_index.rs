@@ -77,6 +77,7 @@ impl LogIndex {
     pub(super) fn push_summed(&mut self, block: u32, len: usize, crc: u32) {
         let place = u64::from(block) * BLOCK as u64 + HEADER as u64;
         let (offset, len) = (self.size(), len as u32);
+        debug_assert!(self.spots.last().is_none_or(|last| last.place < place), "{block}");
         self.spots.push(Spot { offset, place, len, crc });
     }
 

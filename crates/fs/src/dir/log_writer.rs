@@ -83,6 +83,8 @@ impl LogState {
     /// Closes the open frame: it is never written again.
     pub(super) fn close_open_frame(&mut self) {
         let Some(OpenFrame { len, cursor }) = self.open.take() else { return };
+        debug_assert!(0 < len && len <= self.pending.len(), "{len} of {}", self.pending.len());
+        debug_assert!(cursor.sequence == self.cursor.sequence + 1, "a frame is one further");
         self.index.push(self.block, &self.pending[..len]);
         self.block += 1;
         self.cursor = cursor;
@@ -146,6 +148,7 @@ impl LogWriter {
         state.check_exists(self.node.id)?;
         let log = &mut state.log;
         let new = &log.pending[log.in_tail..];
+        debug_assert!(log.open.is_none(), "bytes of an open frame are in the file already");
         let binding = Binding { uuid: self.volume.uuid, owner: self.node.id.0, epoch: log.epoch };
         let fits = new.is_empty() || tail.put(&binding, log.index.size() + log.in_tail as u64, new);
         if fits {
@@ -200,6 +203,7 @@ impl LogWriter {
         let mut state = self.node.lock();
         let log = &mut state.log;
         if bytes == BLOCK {
+            debug_assert_eq!(len, log.pending.len(), "the open frame holds all that is pending");
             log.open = Some(OpenFrame { len, cursor });
             if close {
                 log.close_open_frame();
@@ -212,6 +216,11 @@ impl LogWriter {
             log.index.push(log.block, part);
             log.block += blocks_for(part.len());
         }
+        debug_assert!(
+            u64::from(log.block - block) * BLOCK as u64 == bytes as u64,
+            "{bytes} bytes in {} blocks",
+            log.block - block
+        );
         log.cursor = cursor;
         log.pending.clear();
         drop(state);

@@ -171,7 +171,10 @@ impl Node {
                 state.log.synced = mark.sequence;
                 state.log.durable = Some(mark).filter(|_| !state.log.failed);
             }
-            FileKind::Table | FileKind::Client => state.synced = size,
+            FileKind::Table | FileKind::Client => {
+                debug_assert!(size <= state.size, "{size} bytes synced, of {}", state.size);
+                state.synced = size;
+            }
         }
         Ok(true)
     }

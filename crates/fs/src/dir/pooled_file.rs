@@ -119,6 +119,7 @@ impl Victim {
         let synced = if self.unsynced { self.open.0.sync() } else { Ok(()) };
         drop(self.open);
         let mut state = self.slot.state.lock();
+        debug_assert!(state.is_moving, "{} is closed without the role", self.slot.name);
         match synced {
             Ok(()) => state.unsynced = false,
             Err(error) => state.failed = Some((error.kind(), error.to_string())),
@@ -230,6 +231,8 @@ impl PooledFile {
     fn open_anew(&self) -> io::Result<InUse<'_>> {
         let opened = self.pool.open(|| self.files.open(&self.slot.name, self.slot.access));
         let mut state = self.slot.state.lock();
+        debug_assert!(state.is_moving, "{} is opened without the role", self.slot.name);
+        debug_assert!(self.slot.open.load().is_none(), "{} is open already", self.slot.name);
         state.is_moving = false;
         // The pool cannot take the handle before the use begins.
         let used = opened.map(|handle| {

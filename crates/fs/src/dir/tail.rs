@@ -59,6 +59,7 @@ impl Tail {
         }
         self.memory.store(self.end, &head_of(binding, offset, bytes));
         self.memory.store(self.end + HEAD, bytes);
+        debug_assert!(self.end.is_multiple_of(ALIGN), "a record begins at {}", self.end);
         self.end = after;
         true
     }

@@ -176,7 +176,8 @@ impl Volume {
     /// Gives the tail back. All bytes in it are in frames.
     pub(super) fn give_tail_back(&self, mut tail: Tail) {
         tail.restart();
-        *self.tail.lock() = TailPlace::Free(tail);
+        let former = std::mem::replace(&mut *self.tail.lock(), TailPlace::Free(tail));
+        debug_assert!(matches!(former, TailPlace::Gone), "there is one tail");
     }
 
     pub(super) fn lock(&self) -> QueueGuard<'_, State> {
@@ -243,7 +244,8 @@ impl Volume {
             fresh.log.start(self.uuid, id, self.epoch, 0, crate::catalog::FIRST_SEQUENCE);
         }
         let node = Arc::new(Node::new(id, kind, file, fresh));
-        self.lock().nodes.insert(id, Arc::clone(&node));
+        let former = self.lock().nodes.insert(id, Arc::clone(&node));
+        debug_assert!(former.is_none(), "id {id} was given out twice");
         Ok(node)
     }
 
@@ -254,6 +256,7 @@ impl Volume {
                 let mut state = self.lock();
                 state.check()?;
                 let next = state.next_file;
+                debug_assert!(next <= state.ids_end, "ids before {next} were not set aside");
                 if next < state.ids_end {
                     state.next_file += 1;
                     return Ok(FileId(next));
@@ -333,6 +336,7 @@ impl Volume {
         let holes = {
             let mut state = self.lock();
             let mut file = node.lock();
+            debug_assert!(file.readers > 0, "file {} has no reader", node.id);
             file.readers -= 1;
             if file.readers > 0 {
                 return;
@@ -372,6 +376,7 @@ impl Volume {
         {
             let mut state = self.lock();
             let mut file = node.lock();
+            debug_assert!(file.has_writer, "file {} has no writer", node.id);
             file.has_writer = false;
             file.finished = false;
             if file.committed {

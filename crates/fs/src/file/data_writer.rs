@@ -133,6 +133,7 @@ impl DataWriter {
         let whole = if padded { buffered.div_ceil(BLOCK) } else { buffered / BLOCK };
         let whole = whole.min(self.write_bytes / BLOCK) as u32;
         let (region, addr, blocks) = self.claim(whole, true)?;
+        debug_assert!(0 < blocks && blocks <= whole, "{blocks} blocks where {whole} were wanted");
         let len = blocks as usize * BLOCK;
         let data = {
             let mut state = self.file.lock();

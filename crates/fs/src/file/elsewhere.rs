@@ -68,6 +68,7 @@ impl DataWriter {
                 continue;
             }
             region.settle(true);
+            debug_assert!(end <= bytes.len(), "{end} of {} bytes", bytes.len());
             places.push((addr, blocks));
             done = end;
         }

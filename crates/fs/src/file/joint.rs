@@ -63,6 +63,7 @@ impl Joint {
             return false;
         }
         self.first.get_or_insert(addr);
+        debug_assert!(from < to && self.blocks < blocks, "{part:?} adds no block");
         self.starts.push(at as usize * BLOCK + (part.start % BLOCK as u64) as usize);
         self.blocks = blocks;
         self.file_end = at.checked_add(end - from).filter(|_| end == state.map.end());
@@ -74,6 +75,12 @@ impl Joint {
     pub(super) fn read(self, media: &Media, cause: Cause) -> Option<JointRead> {
         let first = self.first.filter(|first| !media.of(first.device()).layout().is_zoned())?;
         let bytes = media.read_blocks(first, self.blocks, cause).ok()?;
+        debug_assert!(
+            self.starts.is_sorted() && self.starts.last().is_none_or(|last| *last < bytes.len()),
+            "{:?} in {} bytes",
+            self.starts,
+            bytes.len()
+        );
         drop(self.pins);
         Some(JointRead { bytes, starts: self.starts })
     }

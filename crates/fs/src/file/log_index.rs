@@ -51,6 +51,10 @@ impl LogIndex {
 
     /// Adds the next frame.
     pub(crate) fn push(&mut self, block: u32, len: u32) {
+        debug_assert!(
+            self.spots.last().is_none_or(|last| last.block < block),
+            "the frame at block {block} lies before the last one"
+        );
         self.spots.push(Spot { offset: self.size, block, len });
         self.size += u64::from(len);
     }

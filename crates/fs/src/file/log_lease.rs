@@ -129,6 +129,7 @@ impl LogLease {
             return;
         }
         let dead = Extent { first: addr, blocks: blocks_for(len), crc: None };
+        debug_assert!(len > 0, "a frame has a payload");
         self.volume.pools.free(&[dead], Share::Unsealed);
     }
 

@@ -256,6 +256,7 @@ impl LogWriter {
         let Some(flight) = self.in_flight.pop_front() else { return Ok(()) };
         let Flight { region, addr, len, cursor, continues, forced, memory, ticket } = flight;
         let result = self.volume.media.wait(ticket);
+        debug_assert!(memory <= self.frames, "{memory} of {} bytes of frames", self.frames);
         self.frames -= memory;
         let error = match result {
             Ok(completion) => {
@@ -332,6 +333,7 @@ impl LogWriter {
         let blocks = blocks_for(len);
         let mut state = self.file.lock();
         state.map = Arc::new(with_frame(&state.map, self.volume.media.space(), addr, blocks));
+        debug_assert_eq!(state.map.end(), self.end.block + blocks, "the log ends with its frame");
         if let Body::Log { index: Some(index), pending } = &mut state.body {
             index.push(self.end.block, len as u32);
             pending.note_written(len);

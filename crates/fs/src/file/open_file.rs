@@ -125,6 +125,12 @@ impl FileState {
                     // more. All that is in the map is complete, and the commit flushes it.
                     tail.note_synced(written);
                 }
+                debug_assert!(
+                    tail.synced_size <= tail.synced_blocks() * BLOCK as u64,
+                    "{} synced bytes in {} blocks",
+                    tail.synced_size,
+                    tail.synced_blocks()
+                );
                 (tail.synced_size, tail.extents[..tail.synced_extents].to_vec())
             }
             Body::Sealed => (self.size, self.map.extents().collect()),
@@ -259,6 +265,7 @@ impl OpenFile {
                     (from, in_map.min(want as u64) as usize)
                 }
             };
+            debug_assert!(0 < len && len <= want, "{len} of {want} bytes from {from} on");
             self.map_pieces(&state.map, start, done, len, &mut pieces)?;
             done += len;
         }
@@ -286,6 +293,7 @@ impl OpenFile {
             let rest = (piece.end() - block).min(READ_BLOCKS_MAX);
             let taken = (rest as usize * BLOCK - skip).min(len - done);
             let addr = piece.extent.first.plus(block - piece.at);
+            debug_assert!(taken > 0 && skip < BLOCK, "{taken} bytes from {skip} on");
             let blocks = (skip + taken).div_ceil(BLOCK) as u32;
             pieces.push(Piece { at: block, addr, blocks, skip, into: into + done, len: taken });
             done += taken;

@@ -56,6 +56,7 @@ impl Pending {
             into[done..done + part.len()].copy_from_slice(part);
             done += part.len();
         }
+        debug_assert_eq!(done, into.len(), "all bytes that were asked for");
     }
 
     pub(crate) fn append(&mut self, bytes: &[u8]) {
@@ -72,6 +73,7 @@ impl Pending {
             rest = later;
         }
         self.len += bytes.len();
+        debug_assert!(self.adds_up(), "{} + {} bytes of {self:?}", self.written, self.len);
     }
 
     /// The first `len` bytes are written.
@@ -84,6 +86,12 @@ impl Pending {
             done.clear();
             self.spare = Some(done);
         }
+        debug_assert!(self.written < PIECE && self.adds_up(), "{} of {self:?}", self.written);
+    }
+
+    /// Whether the pieces hold the written bytes of the first one, and the others.
+    fn adds_up(&self) -> bool {
+        self.pieces.iter().map(|piece| piece.len()).sum::<usize>() == self.written + self.len
     }
 
     /// The bytes are lost, and so is the memory.

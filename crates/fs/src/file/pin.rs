@@ -48,7 +48,8 @@ impl Pin {
     /// The pin of the state after this one.
     pub(crate) fn succeed(self: &Arc<Self>) -> Arc<Self> {
         let next = Self::new(&self.pools);
-        self.fate.lock().next = Some(Arc::clone(&next));
+        let former = self.fate.lock().next.replace(Arc::clone(&next));
+        debug_assert!(former.is_none(), "a state has one successor");
         next
     }
 }

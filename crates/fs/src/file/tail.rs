@@ -86,6 +86,7 @@ impl Tail {
             })?;
             (&*chunk.bytes, from - u64::from(chunk.at) * BLOCK as u64)
         };
+        debug_assert!(skip <= bytes.len() as u64, "byte {from} is beyond the file");
         let bytes = &bytes[skip as usize..];
         let len = bytes.len().min(into.len());
         into[..len].copy_from_slice(&bytes[..len]);
@@ -99,6 +100,7 @@ impl Tail {
 
     /// Everything that is in the map has been synced.
     pub(super) fn note_synced(&mut self, size: u64) {
+        debug_assert!(self.synced_size <= size, "{} bytes, then {size}", self.synced_size);
         self.synced_extents = self.extents.len();
         self.synced_size = size;
     }
@@ -142,6 +144,9 @@ pub(super) fn add_blocks(
         }
     }
     let map = ExtentMap::consecutive(0, &tail.extents).expect("a file of less than 16 TiB");
+    debug_assert!(bytes.is_empty(), "{} bytes of a write have no place", bytes.len());
+    debug_assert!(tail.synced_extents <= tail.extents.len(), "a synced extent is gone");
+    debug_assert_eq!(map.end(), chunk.at + chunk.blocks(), "a map without holes");
     state.map = Arc::new(map);
     superseded
 }

@@ -59,9 +59,15 @@ impl Assembler {
             },
         };
         if continues {
+            debug_assert!(!append.spans.is_empty(), "an append begins with a frame");
             self.open = Some(append);
             return Ok(None);
         }
+        debug_assert_eq!(
+            append.spans.iter().map(|span| u64::from(span.len)).sum::<u64>(),
+            append.payload.len() as u64,
+            "the spans of an append hold its payload"
+        );
         Ok(Some(append))
     }
 

@@ -177,6 +177,7 @@ pub(crate) fn encode_frame_of<'a>(
     let crc = binding.checksum(&to[start + 4..]);
     to[start..start + 4].copy_from_slice(&crc.to_le_bytes());
     to.pad_to(BLOCK);
+    debug_assert_eq!(to.len() - start, blocks_for(len) as usize * BLOCK, "a frame's blocks");
     *cursor = Cursor { sequence: cursor.sequence + 1, chain: crc };
 }
 

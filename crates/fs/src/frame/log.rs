@@ -57,6 +57,7 @@ impl<'a> LogScan<'a> {
         record: &FileRecord,
     ) -> Self {
         let runs = Arc::clone(&record.runs);
+        assert!(!record.runs.is_empty(), "log {owner} has no run");
         let (known_end, durable) = (record.known_end(), record.durable);
         let scan = run_scan(source, uuid, owner, &runs, 0, known_end);
         Self { source, uuid, owner, runs, index: 0, known_end, durable, scan, size: 0 }
@@ -116,6 +117,10 @@ fn run_scan<'a>(
     known_end: u32,
 ) -> AppendScan<'a> {
     let run = runs[index];
+    debug_assert!(
+        runs.get(index + 1).is_none_or(|next| run.block <= next.block),
+        "runs of log {owner} in order: {runs:?}"
+    );
     let binding = Binding { uuid, owner: owner.0, epoch: run.epoch };
     let (limit, known_end) = match runs.get(index + 1) {
         Some(next) => (next.block, next.block),

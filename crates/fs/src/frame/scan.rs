@@ -94,6 +94,8 @@ impl<S: BlockSource> Scanner<S> {
     pub fn next_frame(&mut self) -> Result<Option<Frame>, StoreError> {
         match self.look_at(self.block)? {
             Found::Frame(frame) => {
+                debug_assert!(frame.blocks > 0 && frame.sequence == self.cursor.sequence);
+                debug_assert!(self.block + frame.blocks <= self.limit, "a frame in two runs");
                 self.block += frame.blocks;
                 self.cursor = Cursor { sequence: frame.sequence + 1, chain: frame.crc };
                 Ok(Some(frame))
@@ -131,6 +133,10 @@ impl<S: BlockSource> Scanner<S> {
         let is_here = !matches!(error, StoreError::Corruption { .. });
         let from = if is_here { self.block } else { self.block.saturating_add(1) };
         let Some((block, cursor)) = self.find_frame(from) else { return false };
+        debug_assert!(
+            block >= self.block && cursor.sequence >= self.cursor.sequence,
+            "the scan goes back to block {block}"
+        );
         (self.block, self.cursor) = (block, cursor);
         true
     }
@@ -193,6 +199,7 @@ impl<S: BlockSource> Scanner<S> {
             self.window = Window { first: block, bytes: self.source.read(block, count)? };
         }
         let skip = (block - self.window.first) as usize * BLOCK;
+        debug_assert!(skip <= self.window.bytes.len(), "block {block} is not in the window");
         Ok(&self.window.bytes[skip..])
     }
 

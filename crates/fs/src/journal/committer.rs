@@ -289,6 +289,7 @@ impl State {
         let (records, number) = (std::mem::take(&mut self.gathering), self.group);
         let flush = std::mem::take(&mut self.flush);
         self.group += 1;
+        debug_assert!(self.durable < self.group, "a group is taken before it is begun");
         Group { number, records, flush, step: self.next_step(writer) }
     }
 

@@ -63,7 +63,13 @@ impl JournalWriter {
     /// Writes a superblock with the durable end of the journal. Frames missing before that end are
     /// then lost frames, not a torn tail.
     pub(super) fn vouch(&mut self) -> Result<(), StoreError> {
-        self.superblock.journal_end = self.tail.position().cursor.sequence;
+        let end = self.tail.position().cursor.sequence;
+        debug_assert!(
+            self.superblock.head.sequence <= end,
+            "the journal ends at {end}, before {:?}",
+            self.superblock.head
+        );
+        self.superblock.journal_end = end;
         self.area.write(&mut self.superblock)
     }
 
@@ -101,6 +107,13 @@ impl JournalWriter {
         if step.next.is_some() {
             return Ok(false);
         }
+        debug_assert!(
+            self.superblock.head.sequence < head.sequence,
+            "a roll goes back from {} to {}",
+            self.superblock.head.sequence,
+            head.sequence
+        );
+        debug_assert!(since_head <= self.tail.since_head, "{since_head} bytes since a roll's head");
         self.superblock.head = head;
         self.superblock.splices.retain(|splice| splice.sequence > head.sequence);
         if canary::is_broken(Rule::SuperblockBeforeRelease) {

@@ -302,6 +302,7 @@ impl<'a> Replay<'a> {
     /// Follows a link: the frame that it points to must name it.
     fn follow(&mut self) {
         // The link was the last frame of its zone; it started one block before.
+        debug_assert!(self.at.block > 0, "a link takes a block");
         let from = self.grid.addr(self.at.zone, self.at.block - 1);
         self.opening = Opening::Continue(Continue { from, chain: self.cursor.chain });
     }
@@ -341,6 +342,11 @@ impl<'a> Replay<'a> {
         })?;
         let mut zones = self.zones;
         let orphans = zones.split_off(count);
+        debug_assert_eq!(
+            zones.last().map(|zone| zone.zone),
+            Some(end.at.zone),
+            "the journal ends in the last of its zones"
+        );
         let is_clean = pointer == Some(end.at.block) && orphans.is_empty();
         if self.assembler.is_open() {
             reached!("fs: a journal's append without its end is dropped");

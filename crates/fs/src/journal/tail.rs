@@ -96,6 +96,10 @@ impl Tail {
     ) -> Self {
         let binding = Binding { uuid, owner: 0, epoch: position.epoch };
         debug_assert_eq!(zones.last().map(|zone| zone.zone), Some(position.at.zone));
+        debug_assert!(
+            zones.windows(2).all(|pair| pair[0].first <= pair[1].first),
+            "zones from the oldest on: {zones:?}"
+        );
         let (at, cursor, zones) = (position.at, position.cursor, zones.into());
         let Ground { device, grid } = ground;
         Self { device, space, binding, at, grid, cursor, zones, since_head: 0 }
@@ -165,6 +169,10 @@ impl Tail {
                 self.space.release(old.zone);
             }
         }
+        debug_assert!(
+            self.zones.back().is_some_and(|zone| zone.zone == self.at.zone),
+            "the zone that is written stays the journal's"
+        );
     }
 
     /// Appends a payload, in one or more frames and zones. Returns its start once it is durable.
@@ -185,6 +193,11 @@ impl Tail {
                 let head = FrameHead { synced, kind, continues: !done };
                 encode_frame(&self.binding, &mut self.cursor, head, now, &mut data);
                 self.at.block = start.block + (data.len() / BLOCK) as u32;
+                debug_assert!(
+                    self.at.block < zone_blocks(self.device.geometry(), start.zone),
+                    "no block of zone {} is left for the link",
+                    start.zone
+                );
             }
             self.write(start, data)?;
             if done {
@@ -202,6 +215,11 @@ impl Tail {
     fn write(&mut self, at: ZonePlace, data: IoBuf) -> Result<(), StoreError> {
         self.since_head += data.len() as u64;
         let fua = !canary::is_broken(Rule::JournalDurableBeforeAck);
+        debug_assert!(
+            !data.is_empty() && data.len().is_multiple_of(BLOCK),
+            "the journal writes {} bytes",
+            data.len()
+        );
         let at = self.grid.addr_of(at);
         self.device
             .write(self.grid.lba(at), data, fua, Cause::Journal)
@@ -240,6 +258,7 @@ impl Tail {
     }
 
     fn go_on_in(&mut self, zone: ZoneId) -> Result<(), Moved> {
+        debug_assert_eq!(self.room(), 0, "the journal leaves a zone with room");
         let (from, to) = (self.at, ZonePlace { zone, block: 0 });
         let synced = self.cursor.sequence;
         let before = self.cursor;
@@ -263,6 +282,11 @@ impl Tail {
             end_writing(&*self.device, from.zone, Cause::Journal);
         }
         self.at = ZonePlace { zone, block: blocks };
+        debug_assert!(
+            self.zones.iter().all(|held| held.zone != zone && held.first <= sequence),
+            "zone {zone} is the journal's already, or it is no later one: {:?}",
+            self.zones
+        );
         self.zones.push_back(JournalZone { zone, first: sequence });
         Ok(())
     }

@@ -168,6 +168,7 @@ impl Drop for GroupTurn {
         // Before another file can take the turn.
         rest.leave();
         let mut state = self.group.state.lock();
+        debug_assert!(!matches!(&*state, State::Idle(_)), "the turn was given twice");
         if matches!(&*state, State::Taken) {
             *state = State::Idle(rest);
         }

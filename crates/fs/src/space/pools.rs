@@ -72,6 +72,10 @@ impl Pools {
 
     /// Notes that extents on a device, which lie together, come to be live or end to be so.
     fn note_offloaded(&self, extents: &[Extent], from: Option<Share>, to: Option<Share>) {
+        debug_assert!(
+            extents.iter().all(|extent| extent.device() == extents[0].device()),
+            "{extents:?} lie on two devices"
+        );
         let is_offload = self.role == Some(Role::Offload) && extents[0].device() != DeviceId::FIRST;
         let sign = i64::from(to == Some(Share::Live)) - i64::from(from == Some(Share::Live));
         if is_offload && sign != 0 {

@@ -234,6 +234,10 @@ impl SuperblockArea {
     pub fn write(&mut self, superblock: &mut Superblock) -> Result<(), StoreError> {
         superblock.generation = self.generation + 1;
         superblock.placement = self.placement();
+        debug_assert!(
+            superblock.splices.windows(2).all(|pair| pair[0].sequence < pair[1].sequence),
+            "splices in order: {superblock:?}"
+        );
         let data = superblock.encode();
         match self.home {
             Home::Slots(zone) => {
@@ -266,6 +270,7 @@ impl SuperblockArea {
             .map_err(|error| io("making room for the", zone, error))?;
         self.put(ZonePlace { zone, block: 0 }, data)
             .map_err(|error| io("writing the", zone, error))?;
+        debug_assert_ne!(zone, zones[active], "the newest superblock was reset");
         self.next = (1 - active, Some(1));
         Ok(())
     }

@@ -54,11 +54,13 @@ impl Place<'_> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut state = self.order.state.lock();
+        debug_assert!(self.number < state.given && self.number >= state.next, "{}", self.number);
         let State { next, dropped, .. } = &mut *state;
         dropped.insert(self.number);
         while dropped.remove(next) {
             *next += 1;
         }
+        debug_assert!(dropped.first().is_none_or(|first| *first > *next), "a turn was passed over");
         drop(state);
         self.order.ended.notify_all();
     }

@@ -117,7 +117,8 @@ impl Volume {
 
     /// Makes a file known that is about to be written.
     pub(crate) fn register(&self, file: &Arc<OpenFile>) {
-        self.files.lock().unsealed.insert(file.id, Arc::clone(file));
+        let former = self.files.lock().unsealed.insert(file.id, Arc::clone(file));
+        debug_assert!(former.is_none(), "file {} is written twice", file.id);
     }
 
     /// An unsealed file.
@@ -233,7 +234,8 @@ impl Volume {
     /// [`return_to_synced`](Self::return_to_synced) cuts it.
     pub(crate) fn writer_ended(&self, file: &Arc<OpenFile>, failed: bool) {
         let mut state = file.lock();
-        state.has_writer = false;
+        let had_writer = std::mem::replace(&mut state.has_writer, false);
+        debug_assert!(had_writer, "file {} has no writer", file.id);
         if state.sealed {
             return;
         }

@@ -206,6 +206,8 @@ impl<'a> Cascade<'a> {
                 route.cut.keys.push(span.start.clone());
             }
         }
+        debug_assert!(routes.last().is_some_and(|route| route.end.is_none()), "{routes:?}");
+        debug_assert!(self.inputs.iter().all(|(_, tables)| !tables.is_empty()), "empty inputs");
         let part = |table: &SegmentView| Part { file: table.file, span: table.span.clone() };
         let inputs = self.inputs.iter().map(|(place, tables)| Input {
             place: *place,
@@ -241,6 +243,7 @@ fn joined(mut spans: Vec<Span>, lies: impl Fn(&Span) -> bool) -> Vec<Span> {
         }
         joined.push(span);
     }
+    debug_assert!(joined.windows(2).all(|pair| pair[0].end < pair[1].start), "{joined:?}");
     joined
 }
 

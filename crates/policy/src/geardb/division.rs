@@ -81,6 +81,7 @@ pub(super) fn divide(
         let behind = segments.get(behind).map(|segment| is_of(window, segment));
         gap(&mut fates, &at, &piece.end, (before, behind), rule);
     }
+    debug_assert!(covers(&fates, piece), "{fates:?} of {piece:?}");
     fates
 }
 
@@ -124,6 +125,15 @@ pub(super) fn whole_dump(fates: Vec<(Span, Fate)>, rule: &Rule<'_>) -> Vec<(Span
         push(&mut kept, span, if fate == Fate::Dump { Fate::Stay } else { fate });
     }
     kept
+}
+
+/// Whether the parts make up the piece, in order.
+fn covers(fates: &[(Span, Fate)], piece: &Span) -> bool {
+    let is_joined = fates.windows(2).all(|pair| pair[0].0.end == pair[1].0.start);
+    let (first, last) = (fates.first(), fates.last());
+    is_joined
+        && first.is_none_or(|(first, _)| first.start == piece.start)
+        && last.map_or(piece.is_empty(), |(last, _)| last.end == piece.end)
 }
 
 fn push(fates: &mut Vec<(Span, Fate)>, span: Span, fate: Fate) {

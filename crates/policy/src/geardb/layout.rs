@@ -64,6 +64,7 @@ impl<'a> Layout<'a> {
             LevelZone { zone, tables, written, capacity }
         }));
         zones.sort_by_key(LevelZone::age);
+        debug_assert!(zones.iter().all(|zone| !zone.tables.is_empty()), "a zone without tables");
         Self { zones }
     }
 }

@@ -192,6 +192,7 @@ impl Gear {
         }
         let waiting = sight.waiting(run, level);
         let left: u64 = waiting.values().map(|size| size.0).sum();
+        debug_assert!(left <= run.size().0, "{left} bytes of a level of {}", run.size());
         if (run.size().0 - left) as f64 <= self.most(level) {
             return None;
         }

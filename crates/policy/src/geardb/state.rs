@@ -90,6 +90,7 @@ impl GearState {
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
+        debug_assert!(self.turns.len() <= usize::from(u8::MAX), "{} levels", self.turns.len());
         let mut bytes = Vec::new();
         bytes.put_u8(STATE_VERSION);
         bytes.put_u64(self.settled.0);

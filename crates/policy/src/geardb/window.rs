@@ -145,12 +145,17 @@ impl<'a> Window<'a> {
                 count += 1;
                 self.tables.push(table);
             }
+            debug_assert!(count > 0, "a zone joins with a table at least");
             remember(turn, zone, &fresh[..count], joined);
             joined = zone.zone == NOWHERE;
             turn.passed = if count == fresh.len() { zone.age() } else { fresh[count - 1].file };
         }
         turn.misses = 0;
         self.tables.sort_by(|a, b| a.span.start.cmp(&b.span.start));
+        debug_assert!(
+            self.tables.windows(2).all(|pair| pair[0].span.end <= pair[1].span.start),
+            "a table is twice in the window"
+        );
     }
 }
 
@@ -158,6 +163,7 @@ impl<'a> Window<'a> {
 /// either.
 fn remember(turn: &mut Turn, zone: &LevelZone<'_>, tables: &[&SegmentView], joined: bool) {
     let (Some(first), Some(last)) = (tables.first(), tables.last()) else { return };
+    debug_assert!(first.file <= last.file, "tables of zone {} by id", zone.zone);
     match turn.window.last_mut() {
         Some(range) if joined && range.zone == zone.zone && range.last < first.file => {
             range.last = last.file;

@@ -53,6 +53,11 @@ impl Leveled {
             .map(|segment| segment.span.clone())
             .reduce(|hull, span| hull.hull(&span))
             .expect("a compaction of at least one segment");
+        debug_assert!(
+            sources.iter().all(|source| source.place.age() < to.age()),
+            "data of {:?} to {to}",
+            sources.iter().map(|source| source.place).collect::<Vec<_>>()
+        );
         let level = usize::from(to.level);
         let target = tree.runs(level).iter().find(|run| run.id == to.run);
         let met = target.map_or_else(Segments::default, |run| run.overlapping(&hull));

@@ -34,6 +34,7 @@ impl Gain {
             let of = merge.inputs.iter().filter(|input| is_older(input) == older);
             of.flat_map(|input| segments(tree, input)).map(|segment| segment.size.0).sum()
         };
+        debug_assert!(!merge.inputs.is_empty(), "a merge of nothing");
         let runs = merge.inputs.len().saturating_sub(1);
         Self { moved: bytes(false), rewritten: bytes(true), runs }
     }

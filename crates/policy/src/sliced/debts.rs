@@ -89,6 +89,10 @@ impl Debts {
             1.0 + (low - f64::from(supply.spare)) * (STOP - 1.0) / (low - least)
         });
         let runs = runs_of(deepest) / options.tier_most as f64;
+        debug_assert!(
+            bytes.is_finite() && bytes >= 0.0 && zones.is_finite() && runs >= 0.0,
+            "{bytes} of bytes, {zones} of zones, {runs} of runs"
+        );
         Self { tiers, tier_runs, runs, bytes, zones }
     }
 

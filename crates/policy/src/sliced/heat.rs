@@ -72,6 +72,8 @@ pub(super) fn jump(
     }
     let heats: Vec<f64> = stretches.iter().map(Stretch::heat).collect();
     let hottest = (0..heats.len()).max_by(|a, b| heats[*a].total_cmp(&heats[*b]))?;
+    debug_assert!(heats.iter().all(|heat| heat.is_finite() && *heat >= 0.0), "{heats:?}");
+    debug_assert!(next < stretches.len(), "stretch {next} of {}", stretches.len());
     let is_hot = |at: &usize| heats[*at] >= JUMP_BELOW * heats[hottest];
     if is_hot(&next) || stretches[next].bytes < stretches[hottest].bytes / 2.0 {
         return None;

@@ -125,7 +125,8 @@ impl<'a> Slice<'a> {
         let lower = (!self.lower.is_empty()).then(|| input(to, self.lower));
         let stream = LEVEL_STREAM_FIRST + u16::from(to.level);
         let routes = vec![Route { end: None, to, stream, cut: Cut::at(limits.table_size) }];
-        let inputs = upper.chain(lower).collect();
+        let inputs: Vec<Input> = upper.chain(lower).collect();
+        debug_assert!(!inputs.is_empty(), "a slice of nothing");
         Plan::Merge(Merge { inputs, routes, moves: Vec::new(), set: false })
     }
 
@@ -134,6 +135,7 @@ impl<'a> Slice<'a> {
         let Span { start, end } = &segment.span;
         let start = (&self.start).max(start);
         let end = self.end.as_ref().map_or(end, |to| to.min(end));
+        debug_assert!(start < end, "{:?} outside of the slice", segment.span);
         Part { file: segment.file, span: Span { start: Arc::clone(start), end: Arc::clone(end) } }
     }
 }
@@ -200,6 +202,7 @@ fn end(
     let (mut from, mut taken) = (start.clone(), 0);
     while let Some(border) = next_border(&upper, lower, &from) {
         let span = Span { start: from, end: border };
+        debug_assert!(!span.is_empty(), "no border after {span:?}");
         taken += passed(&mut lower, &span, |segment| segment.size);
         for run in &mut upper {
             taken += passed(run, &span, |segment| segment.even_share(&span));

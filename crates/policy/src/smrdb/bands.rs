@@ -58,6 +58,7 @@ impl<'a> Level<'a> {
         ends.sort_unstable();
         let others = |Span { start, end }: &Span| {
             let begin_before = starts.partition_point(|other| *other < &end[..]);
+            debug_assert!(start < end && begin_before > 0, "a band meets itself");
             begin_before - ends.partition_point(|other| *other <= &start[..]) - 1
         };
         let counted = self.bands().map(|band| (band, others(&band.1.span)));
@@ -79,6 +80,7 @@ impl<'a> Level<'a> {
             covered.extend(taken[newer].iter().map(|band| band.span.clone()));
             covered = united(covered);
         }
+        debug_assert_eq!(taken[at].len(), 1, "no other band of the run itself");
         taken
     }
 
@@ -114,6 +116,7 @@ impl<'a> Level<'a> {
                     last.is_some_and(|(_, behind)| *behind > &start[..])
                 };
                 let layer = layers.iter().rposition(overlaps).map_or(0, |under| under + 1);
+                debug_assert!(layer <= rank, "a band of run {rank} lies over {layer} others");
                 if layer == layers.len() {
                     layers.push(BTreeMap::new());
                 }
@@ -149,6 +152,7 @@ pub(super) fn united(mut spans: Vec<Span>) -> Vec<Span> {
             None => united.push(span),
         }
     }
+    debug_assert!(united.windows(2).all(|pair| pair[0].end <= pair[1].start), "{united:?}");
     united
 }
 

@@ -89,6 +89,7 @@ impl<'a> Density<'a> {
         });
         let mut before: Vec<f64> = sums.collect();
         before.push(sum);
+        debug_assert_eq!(before.len(), points.len() + 1, "the bytes before each key, and of all");
         Self { points: points.into_iter().map(|(point, _)| point).collect(), before, step }
     }
 
@@ -116,6 +117,7 @@ impl<'a> Density<'a> {
             parts += 1.0;
             start = end;
         }
+        debug_assert!(0.0 <= stays && stays <= parts, "{stays} of {parts} parts");
         stays / parts
     }
 }

@@ -57,6 +57,7 @@ impl Slice {
             loop {
                 let start = first_overlap(runs, &from)?;
                 let span = Span { end: end(runs, &ends, &start, most)?, start };
+                debug_assert!(from <= span.start && !span.is_empty(), "{span:?} after {from:?}");
                 let bytes =
                     |runs: &[RunView]| runs.iter().map(|run| within(run, &span)).sum::<u64>();
                 if within(oldest, &span) <= OLDER_MAX * bytes(newer) {

@@ -101,6 +101,7 @@ impl Along {
             }
             (joined, older) = (joined + 1, older + size);
         }
+        debug_assert!(older <= most, "runs of {older} bytes join, of {most} at most");
         let (joins, rest) = tier.split_at(joined);
         let grid = Grid::of(tree.runs(level + 2));
         let stretches = grid.stretches(source.iter().chain(joins), rest);
@@ -134,6 +135,7 @@ impl Bounds {
             }
             last = at;
         }
+        debug_assert!(first <= last && last < stretches.len(), "{first} to {last}");
         Some(first..=last)
     }
 

@@ -160,17 +160,20 @@ impl FreeMap {
         }
         self.blocks += run.end - run.start;
         self.writable += self.guard.writable(&run);
+        debug_assert!(self.writable <= self.blocks, "{self:?}");
         self.whole += self.stretches_in(&run);
         self.by_length.insert((run.end - run.start, run.start));
         self.by_start.insert(run.start, run.end);
+        debug_assert_eq!(self.by_length.len(), self.by_start.len(), "a run in one index alone");
     }
 
     fn remove(&mut self, run: &Range<u64>) {
         self.blocks -= run.end - run.start;
         self.writable -= self.guard.writable(run);
         self.whole -= self.stretches_in(run);
-        self.by_length.remove(&(run.end - run.start, run.start));
-        self.by_start.remove(&run.start);
+        let was_indexed = self.by_length.remove(&(run.end - run.start, run.start));
+        let end = self.by_start.remove(&run.start);
+        debug_assert!(was_indexed && end == Some(run.end), "{run:?} is not a whole run");
     }
 }
 

@@ -102,6 +102,10 @@ impl PlainPool {
         let mut state = pool.state.lock();
         state.check_running().ok()?;
         let region = state.choose_outside(ask, barred)?;
+        debug_assert!(
+            region.end <= barred.start || region.start >= barred.end,
+            "{region:?} is within {barred:?}"
+        );
         state.gathering.moved += region.end - region.start;
         Some(self.lease_chosen(&mut state, ask, region))
     }

@@ -186,6 +186,7 @@ impl Governor {
     pub(super) fn grant(&mut self, blocks: u64, most: u64) -> ReservationId {
         let id = self.next;
         self.next += 1;
+        debug_assert!(!self.quotas.contains_key(&id), "reservation {id} is given twice");
         self.quotas.insert(id, Quota { left: with_slack(blocks) + most, unwritten: blocks });
         id
     }

@@ -174,9 +174,12 @@ impl Pool for PlainPool {
             return None;
         }
         held.next += blocks;
+        debug_assert!(held.next <= held.region.end, "{at} and {blocks} of {:?}", held.region);
         let reservation = held.reservation;
         state.governor.claimed(reservation, blocks);
         state.unsealed += blocks;
+        let owned = state.live + state.unsealed + state.pinned;
+        debug_assert!(owned <= state.capacity, "files have {owned} of {} blocks", state.capacity);
         Some((self.address(at), blocks as u32))
     }
 
@@ -205,8 +208,11 @@ impl Pool for PlainPool {
     }
 
     fn turn(&self, extents: &[Extent], from: Share, to: Share) {
+        debug_assert_ne!(from, to, "nothing turns");
         let mut state = self.state.lock();
         for extent in extents {
+            debug_assert_eq!(extent.device(), self.medium.id(), "{extent:?} of another device");
+            debug_assert!(*state.count(from) >= u64::from(extent.blocks), "{extent:?}");
             *state.count(from) -= u64::from(extent.blocks);
             *state.count(to) += u64::from(extent.blocks);
         }
@@ -218,6 +224,8 @@ impl Pool for PlainPool {
         }
         let mut state = self.state.lock();
         for extent in extents {
+            debug_assert_eq!(extent.device(), self.medium.id(), "{extent:?} of another device");
+            debug_assert!(*state.count(share) >= u64::from(extent.blocks), "{extent:?}");
             *state.count(share) -= u64::from(extent.blocks);
             state.release(blocks_of(extent));
         }

@@ -78,6 +78,7 @@ impl State {
     pub(super) fn available(&self, rank: Rank, reservation: ReservationId) -> u64 {
         let stretch = self.free.stretch(0).end;
         let own = self.governor.quota(reservation);
+        debug_assert!(own <= self.governor.granted(), "{:?}", self.governor);
         let others = self.governor.stretches_kept(rank, self.journal) * stretch
             + (self.governor.granted() - own);
         let left = self.free.writable().saturating_sub(others);
@@ -204,6 +205,7 @@ impl State {
     /// Leases blocks that were chosen.
     pub(super) fn lease(&mut self, ask: &Ask, region: Range<u64>) -> u64 {
         debug_assert!(!region.is_empty(), "a writer gets blocks");
+        debug_assert!(region.end - region.start >= u64::from(ask.least), "{region:?}, {ask:?}");
         let serial = self.next_lease;
         let run_end = || self.free.runs_from(region.start).next().map_or(region.end, |run| run.end);
         let (writable, guard_end) = (self.free.writable(), self.guard.behind_in(&region, run_end));
@@ -212,7 +214,8 @@ impl State {
         (self.cursor, self.next_lease) = (region.end, serial + 1);
         let (next, reservation) = (region.start, ask.reservation);
         let lease = Lease { region, guard_end, next, reservation, own, idle: false };
-        self.leases.insert(serial, lease);
+        let former = self.leases.insert(serial, lease);
+        debug_assert!(former.is_none(), "lease {serial} is given twice");
         serial
     }
 
@@ -258,6 +261,7 @@ impl State {
         self.shunned.take_any(&run);
         self.shunned.put(run.clone());
         self.lost += self.free.take_any(&run);
+        debug_assert!(self.lost <= self.shunned.blocks(), "more is lost than has failed");
     }
 
     /// The count of blocks of this kind.

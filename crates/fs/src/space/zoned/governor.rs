@@ -200,6 +200,7 @@ impl Governor {
         let id = self.next;
         self.next += 1;
         for zone in &partly {
+            debug_assert!(table.get(*zone).room() > 0, "zone {zone} has no room to set aside");
             table.hold(*zone, id);
         }
         self.granted += zones;
@@ -292,6 +293,7 @@ impl Governor {
     /// reservation is not added to the right.
     pub(crate) fn not_taken(&mut self, zone: ZoneId, table: &mut ZoneTable) {
         let holder = table.get(zone).holder;
+        debug_assert_eq!(table.get(zone).written, 0, "zone {zone} is written");
         let was_paid = self.quotas.get(&holder).is_some_and(|quota| quota.paid.contains(&zone));
         self.let_go(zone, table);
         if let Some(quota) = self.quotas.get_mut(&holder).filter(|_| was_paid) {
@@ -317,6 +319,7 @@ impl Governor {
     /// Ends a reservation: its zones are free for all writers again.
     pub(crate) fn release(&mut self, id: ReservationId, table: &mut ZoneTable) {
         let Some(quota) = self.quotas.remove(&id) else { return };
+        debug_assert!(quota.paid.iter().all(|paid| quota.partly.contains(paid)), "{quota:?}");
         self.granted -= quota.zones;
         for zone in quota.partly {
             if table.get(zone).holder == id {

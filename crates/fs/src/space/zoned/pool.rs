@@ -125,6 +125,8 @@ impl Pool for ZonedPool {
         if blocks == 0 {
             return None;
         }
+        debug_assert!(held.prepared, "zone {zone} is written before it is emptied");
+        debug_assert!(entry.condition == Condition::Leased && entry.active, "{entry:?}");
         held.in_flight += 1;
         *claimed += u64::from(blocks);
         table.claim(zone, blocks, *claimed);
@@ -188,6 +190,7 @@ impl Pool for ZonedPool {
     }
 
     fn turn(&self, extents: &[Extent], from: Share, to: Share) {
+        debug_assert_ne!(from, to, "nothing turns");
         let mut state = self.state.lock();
         for extent in extents {
             state.table.turn(self.grid.zone(extent.first), from, to, extent.blocks);

@@ -97,6 +97,7 @@ impl ZonedPool {
         }
         let State { table, leases, .. } = &mut *state;
         if let Some(held) = leases.get_mut(&zone) {
+            debug_assert!(held.in_flight > 0, "no write to zone {zone} is on its way");
             held.in_flight -= 1;
         }
         if ended {

@@ -201,13 +201,15 @@ impl State {
         self.next_lease += 1;
         let of_log = ask.kind == FileKind::Log;
         let lease = Lease { id, in_flight: 0, prepared, of_log, idle: false, cause: ask.cause };
-        self.leases.insert(zone, lease);
+        let former = self.leases.insert(zone, lease);
+        debug_assert!(former.is_none(), "zone {zone} has a writer already");
         self.table.lease(zone, &ask.hint);
         id
     }
 
     pub(super) fn end_lease(&mut self, zone: ZoneId) {
-        self.leases.remove(&zone);
+        let ended = self.leases.remove(&zone);
+        debug_assert!(ended.is_some(), "zone {zone} has no writer");
         let entry = self.table.get(zone);
         if entry.room() == 0 {
             self.governor.let_go(zone, &mut self.table);

@@ -72,6 +72,7 @@ impl ZoneTable {
 
     /// Reclaim has moved blocks of a victim to a zone, which is as young as the younger of them.
     pub(crate) fn note_moved(&mut self, victim: ZoneId, to: ZoneId) {
+        debug_assert_ne!(victim, to, "a victim takes none of its own blocks");
         let written_at = self.get(victim).written_at;
         self.change(to, |z| z.written_at = z.written_at.max(written_at));
     }
@@ -79,6 +80,10 @@ impl ZoneTable {
     /// Nothing more is written to a zone until it has been reset, or for good if the condition says
     /// so. `active`: the zone still takes a slot.
     pub(crate) fn end_writing(&mut self, zone: ZoneId, condition: Condition, active: bool) {
+        debug_assert!(
+            matches!(condition, Condition::Written | Condition::ReadOnly | Condition::Offline),
+            "zone {zone} is still written: {condition:?}"
+        );
         self.change(zone, |z| (z.written, z.condition, z.active) = (z.capacity, condition, active));
     }
 
@@ -115,7 +120,10 @@ impl ZoneTable {
 
     /// A zone has been reset, or needed no reset, and can be written from its start.
     pub(crate) fn mark_reset(&mut self, zone: ZoneId) {
-        self.change(zone, |z| z.stale = false);
+        self.change(zone, |z| {
+            debug_assert!(z.written == 0 && z.used() == 0, "{z:?} is not empty");
+            z.stale = false;
+        });
     }
 
     /// From now on only writers with this reservation go on in a zone.
@@ -138,12 +146,16 @@ impl ZoneTable {
 
     /// Blocks of a zone that counted as `share` are dead.
     pub(crate) fn remove(&mut self, zone: ZoneId, share: Share, blocks: u32) {
-        self.change(zone, |z| *z.share(share) -= blocks);
+        self.change(zone, |z| {
+            debug_assert!(z.condition.holds_data() && *z.share(share) >= blocks, "{z:?}");
+            *z.share(share) -= blocks;
+        });
     }
 
     /// Blocks of a zone that counted as `from` count as `to`.
     pub(crate) fn turn(&mut self, zone: ZoneId, from: Share, to: Share, blocks: u32) {
         self.change(zone, |z| {
+            debug_assert!(z.condition.holds_data() && *z.share(from) >= blocks, "{z:?}");
             *z.share(from) -= blocks;
             *z.share(to) += blocks;
         });

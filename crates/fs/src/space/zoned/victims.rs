@@ -99,6 +99,7 @@ impl ZonedPool {
         let supply = Supply { wanted: asked || state.waiters > 0, ..state.supply() };
         let as_bytes = |blocks: u32| ByteCount(u64::from(blocks) * BLOCK as u64);
         let candidate = |zone: ZoneId, entry: &Zone, gain: u32| {
+            debug_assert!(0 < gain && gain <= entry.capacity, "{zone} gives back {gain}");
             let of_live = levels.get(&zone).copied().unwrap_or_default();
             CandidateZone {
                 zone,
@@ -122,6 +123,7 @@ impl ZonedPool {
         let choice = choice.filter(|choice| candidates.iter().any(|z| z.zone == choice.victim));
         match choice {
             Some(choice) => {
+                debug_assert!(!state.leases.contains_key(&choice.victim), "{choice:?}");
                 state.table.take(choice.victim);
                 state.reclaiming += 1;
             }
@@ -166,6 +168,8 @@ impl ZonedPool {
     /// something has changed.
     pub(crate) fn end_victim(&self, victim: ZoneId, outcome: Outcome) {
         let mut state = self.state.lock();
+        debug_assert!(state.reclaiming > 0, "no victim is being emptied");
+        debug_assert!(!state.leases.contains_key(&victim), "{victim} has a writer");
         state.reclaiming -= 1;
         state.table.end_emptying(victim, outcome == Outcome::Failed);
         state.deaths += 1;

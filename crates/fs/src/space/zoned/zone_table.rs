@@ -106,8 +106,10 @@ impl ZoneTable {
         let fitting = allowed.find(|(_, zone)| self.get(*zone).capacity >= least);
         let found = fitting.map(|(_, zone)| *zone);
         debug_assert!(
-            found.is_none_or(|zone| self.get(zone).condition == Condition::Free),
-            "{found:?} is not free"
+            found
+                .map(|zone| self.get(zone))
+                .is_none_or(|zone| { zone.condition == Condition::Free && zone.holder == 0 }),
+            "{found:?} is not free for all"
         );
         found
     }
@@ -119,6 +121,7 @@ impl ZoneTable {
 
     /// Partly written zones without a writer, by address.
     pub(crate) fn partly(&self) -> impl Iterator<Item = (ZoneId, &Zone)> {
+        debug_assert!(self.partly.len() + self.free.len() <= self.zones.len());
         self.partly.iter().map(|zone| (*zone, self.get(*zone)))
     }
 
@@ -156,6 +159,10 @@ impl ZoneTable {
             entry.written <= entry.capacity
                 && (!entry.condition.holds_data() || entry.used() <= entry.written),
             "zone {zone}: more blocks than it has: {entry:?}"
+        );
+        debug_assert!(
+            entry.condition != Condition::Free || entry.written == 0,
+            "zone {zone} is free and not empty: {entry:?}"
         );
         self.count(zone, true);
     }

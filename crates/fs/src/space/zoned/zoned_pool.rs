@@ -222,6 +222,7 @@ impl ZonedPool {
             state.writers_waiting += writes;
             self.wanted.notify_all();
             self.changed.wait_for(state, WAIT_STEP);
+            debug_assert!(state.writers_waiting >= writes && state.waiters > 0);
             state.waiters -= 1;
             state.writers_waiting -= writes;
             return Ok(());
@@ -247,6 +248,10 @@ impl ZonedPool {
         }
         let mut state = self.state.lock();
         state.table.mark_reset(zone);
+        debug_assert!(
+            state.leases.get(&zone).is_none_or(|lease| lease.in_flight == 0),
+            "zone {zone} was emptied under a write"
+        );
         if let Some(lease) = state.leases.get_mut(&zone) {
             lease.prepared = true;
         }
