@@ -9,6 +9,9 @@
 //!    none, and the opening states one, it is remembered from then on. An opening for writing fails
 //!    if it states a value other than the remembered one.
 //!
+//! The next sequence is after those of all entries, and not before the id of any run of level 0: a
+//! later flush is newer than all of them.
+//!
 //! Tables on a lost device are left out of the tree ([`LostRange`]). A damaged annotation is an
 //! error. Tables are not read, so a damaged one is found later. Nothing is written, except by
 //! [`delete_lost`].
@@ -41,7 +44,7 @@ pub(super) struct Found {
     /// Oldest first.
     pub(super) logs: Vec<(LogRecord, FileInfo)>,
     pub(super) lost: Vec<LostRange>,
-    /// The sequence after all sequences of tables.
+    /// The sequence after all sequences of tables, and not before the ids of runs in level 0.
     pub(super) next: SeqNo,
 }
 
@@ -166,7 +169,7 @@ fn find(
             }
             FileKind::Table => {
                 let table = TableRecord::decode(id, opaque)?;
-                next = next.max(SeqNo(table.last_sequence.0 + 1));
+                next = next.max(next_after(&table));
                 if store.is_lost(id) {
                     lost.extend(LostRange::of(id, &table));
                     continue;
@@ -188,6 +191,16 @@ fn find(
     let version = Version::new(segments)?;
     let spaces = SpaceList::of(&record, pages)?;
     Ok(Found { record, changed: is_new, spaces, version, logs, lost, next })
+}
+
+/// The least sequence that may follow a table: after its entries, and not before the ids of its
+/// runs in level 0. The id of a flush's run is the sequence after its last entry, and that must be
+/// greater than the ids of older runs. The sequences alone do not say so: a merge drops deletes, and
+/// other tables of the run stay.
+fn next_after(table: &TableRecord) -> SeqNo {
+    let flushed = table.segments.iter().filter(|segment| segment.place.level == 0);
+    let run = flushed.map(|segment| segment.place.run.0).max().unwrap_or_default();
+    SeqNo(run.min(SeqNo::MAX.0).max(table.last_sequence.0 + 1))
 }
 
 /// Refuses files with names.

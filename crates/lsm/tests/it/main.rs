@@ -17,6 +17,7 @@
 //! | where do tables go and end | `routed`, `destinations`, `barriers`, `grandparents`, `sets` |
 //! | which histograms of a table's bytes does a decider see | `histograms` |
 //! | which decider chooses legal plans at random | `arbitrary` |
+//! | is a later flush newer than any earlier one | `run_ids` |
 //! | other behaviours, one to a test | `scenarios` |
 //! | is a run repeatable, and do the tests notice broken rules | `determinism`, `canary` |
 //!
@@ -58,6 +59,7 @@ mod range_facts;
 mod ranges;
 mod rest;
 mod routed;
+mod run_ids;
 mod salvage;
 mod scenarios;
 #[cfg(debug_assertions)]
