@@ -129,6 +129,8 @@ impl GroupWrites {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::Bounds;
     use crate::key::SPACE_BYTES;
@@ -179,5 +181,20 @@ mod tests {
         assert_eq!(reads.bytes(), bytes);
         assert!(reads.spaces().all(|space| space == SPACE));
         assert_eq!(reads.keys().next().map(|key| &key[SPACE_BYTES..]), Some(&b"k"[..]));
+    }
+
+    #[test]
+    fn of_the_values_that_were_read_the_first_to_expire_counts() {
+        runner::simulate(1, || {
+            let full = |key: &str| key::full_key(SPACE, key.as_bytes());
+            let (mut reads, now) = (ReadSet::default(), runner::date());
+            let after = |seconds| now + Duration::from_secs(seconds);
+            for (key, expiry) in [("a", Some(3)), ("b", Some(1)), ("c", Some(2)), ("d", None)] {
+                reads.note_expiry(&full(key), expiry.map(after));
+            }
+            assert_eq!(reads.expired(), None);
+            runner::set_date(after(1));
+            assert_eq!(reads.expired(), Some(&full("b")[..]));
+        });
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use terrace_env::store::{Failure, MemoryStore};
+use terrace_env::random::Random;
+use terrace_env::store::{CrashMode, Failure, MemoryStore};
 use terrace_env::{ByteCount, SeqNo, runner};
 
 use crate::batch::Batch;
@@ -33,10 +34,15 @@ fn delete(number: u32) -> Batch {
 
 /// Whether readers see a value of the key, in memory.
 fn is_seen(rig: &Rig, number: u32) -> bool {
+    seen(rig, number).is_some()
+}
+
+/// Bytes of the value of the key that readers see, in memory.
+fn seen(rig: &Rig, number: u32) -> Option<usize> {
     let key = key::seek_key(KeySpaceId::DEFAULT, &number.to_be_bytes(), rig.tree.visible());
     let view = rig.tree.view();
     let found = view.memtables().find_map(|memtable| memtable.get(&key, Bytes::copy_from_slice));
-    found.is_some_and(|found: Found| found.shown().is_some())
+    found.and_then(Found::shown).map(|shown| shown.value.len())
 }
 
 /// Flushes the oldest memtable that waits.
@@ -166,5 +172,74 @@ fn the_log_that_a_flush_deletes_takes_no_later_write() {
         assert!(terrace_env::store::Store::info(&rig.store, first).is_none());
         rig.writer.write(put(2, 10), Durability::Synced).unwrap();
         assert!(is_seen(&rig, 2) && !is_seen(&rig, 1), "the first is in a table");
+    });
+}
+
+#[test]
+fn batches_that_are_given_together_take_effect_in_their_order_and_have_answers_of_their_own() {
+    runner::simulate(1, || {
+        let rig = Rig::new(MemoryStore::new(), options());
+        let each = |batches: Vec<Batch>| {
+            let writes = batches.into_iter().map(|batch| (batch, Durability::Gathered));
+            let answers = rig.writer.write_each(writes.collect());
+            answers.iter().map(Result::is_ok).collect::<Vec<_>>()
+        };
+        let (again, last) = ([put(1, 10), delete(1), put(1, 10)], [put(3, 10), delete(3)]);
+        let all = again.into_iter().chain([delete(2), put(2, 10)]).chain(last);
+        assert_eq!(each(all.collect()), [true; 7]);
+        assert_eq!([1, 2, 3].map(|number| is_seen(&rig, number)), [true, true, false]);
+        let mut too_long = Batch::new();
+        too_long.put(KeySpaceId::DEFAULT, &[0; key::KEY_BYTES_MAX + 1], b"");
+        let some = [put(4, 10), too_long, Batch::new(), put(5, 10)];
+        assert_eq!(each(some.into()), [true, false, true, true]);
+        assert!(is_seen(&rig, 4) && is_seen(&rig, 5));
+    });
+}
+
+#[test]
+fn a_log_that_is_given_up_without_entries_is_deleted_when_the_next_one_begins() {
+    runner::simulate(1, || {
+        let rig = Rig::new(MemoryStore::new(), options());
+        let files = || terrace_env::store::Store::list(&rig.store).len();
+        assert_eq!(files(), 1);
+        let room = &rig.writer.room;
+        let replaced = rig.writer.lane.leading(|log| {
+            room.give_up_log(log);
+            room.begin_again(log, false)
+        });
+        replaced.unwrap();
+        assert_eq!(files(), 1);
+        rig.writer.write(put(1, 10), Durability::Synced).unwrap();
+        assert!(is_seen(&rig, 1));
+    });
+}
+
+#[test]
+fn of_several_logs_that_an_opening_replays_the_newest_counts_and_the_oldest_is_flushed_first() {
+    runner::simulate(1, || {
+        let options = || EngineOptions { memtables_max: 4, ..options() };
+        let rig = Rig::new(MemoryStore::new(), options());
+        for bytes in 1..=4 {
+            rig.writer.write(put(7, bytes), Durability::Synced).unwrap();
+            if bytes < 4 {
+                rig.writer.rotate_memtable().unwrap();
+            }
+        }
+        let check = |rig: &Rig| {
+            assert_eq!(seen(rig, 7), Some(4));
+            let view = rig.tree.view();
+            let ends = view.memtables().map(|memtable| memtable.end()).collect::<Vec<_>>();
+            assert_eq!(ends, [5, 4, 3, 2].map(SeqNo), "newest first");
+        };
+        check(&rig);
+        let survivor = rig.store.crash(CrashMode::DropUnsynced, &mut Random::seeded(1));
+        let rig = Rig::new(survivor, options());
+        check(&rig);
+        for end in [2, 3, 4].map(SeqNo) {
+            let next = rig.memtables.await_next(&rig.writer.lifecycle).expect("a memtable");
+            assert_eq!(next.memtable.end(), end, "the oldest first");
+            flush_one(&rig);
+            assert_eq!(seen(&rig, 7), Some(4));
+        }
     });
 }

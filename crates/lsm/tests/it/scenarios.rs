@@ -85,6 +85,24 @@ fn a_snapshot_outlives_compactions_and_its_entries_go_when_it_does() {
 }
 
 #[test]
+fn a_snapshot_keeps_what_it_sees_until_its_last_clone_ends() {
+    runner::simulate(1, || {
+        let engine = open(&MemoryStore::new());
+        put(&engine, b"k", b"old");
+        let snapshot = engine.snapshot();
+        drop(snapshot.clone());
+        put(&engine, b"k", b"new");
+        engine.compact_all().unwrap();
+        assert_eq!(snapshot.get(SPACE, b"k").unwrap().as_deref(), Some(&b"old"[..]));
+        let clone = snapshot.clone();
+        drop(snapshot);
+        put(&engine, b"k", b"newest");
+        engine.compact_all().unwrap();
+        assert_eq!(clone.get(SPACE, b"k").unwrap().as_deref(), Some(&b"old"[..]));
+    });
+}
+
+#[test]
 fn key_spaces_are_apart_and_batches_span_them() {
     runner::simulate(1, || {
         let store = MemoryStore::new();
