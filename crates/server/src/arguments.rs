@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use terrace::ByteCount;
 
-use crate::access::{Keys, KeysError, Rights};
+use crate::access::{Keys, KeysError};
 use crate::server::ServerOptions;
 
 /// Variables with a key that may write all buckets.
-const KEY: [&str; 2] = ["TERRACE_ACCESS_KEY", "TERRACE_SECRET_KEY"];
+const KEY: (&str, &str) = ("TERRACE_ACCESS_KEY", "TERRACE_SECRET_KEY");
 
 /// Serve the objects of a store by S3.
 #[derive(Debug, clap::Parser)]
@@ -130,11 +130,9 @@ impl Arguments {
         if let Some(path) = &self.keys {
             return Keys::read(path);
         }
-        let mut keys = Keys::default();
-        if let [Ok(access), Ok(secret)] = KEY.map(env::var) {
-            keys.add(access, secret, Rights::all())?;
-        }
-        Ok(keys)
+        // A value that is no text is a key that no client has.
+        let value = |name| env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+        Keys::of_variables(KEY, (value(KEY.0), value(KEY.1)))
     }
 
     /// Whether clients of other machines are served without TLS.

@@ -17,6 +17,7 @@ use s3s::{S3Error, S3ErrorCode, S3Result};
 
 use super::keys::Keys;
 use super::rights::{Need, Rights};
+use super::signed;
 
 /// The name of a request's operation, once it is known.
 #[derive(Clone, Default)]
@@ -74,10 +75,14 @@ impl S3Access for Check {
             let _ = note.0.set(operation.clone());
         }
         let rights = match context.credentials() {
-            None if self.keys.is_empty() => Arc::clone(&self.everything),
+            None if self.keys.is_empty() => {
+                signed::check_unsigned(context.headers())?;
+                Arc::clone(&self.everything)
+            }
             None => return Err(denied()),
             Some(credentials) => {
                 let found = self.keys.find(&credentials.access_key).ok_or_else(denied)?;
+                signed::check(context.uri(), context.headers())?;
                 Arc::new(found.1.clone())
             }
         };

@@ -45,6 +45,14 @@ pub enum KeysError {
              mode {0:03o}; `chmod o= FILE` changes it"
     )]
     Open(u32),
+    /// Half of a key is in the environment.
+    #[error("the variable {expected}: expected the other half of the key in {found}, found none")]
+    Half {
+        /// The missing variable.
+        expected: &'static str,
+        /// The variable that is there.
+        found: &'static str,
+    },
     /// A key is unfit.
     #[error("the key {0:?}: expected {1}")]
     Unfit(String, &'static str),
@@ -102,6 +110,22 @@ impl Keys {
         Ok(keys)
     }
 
+    /// The key in two variables, by their names and values; no keys if neither is there. One of them
+    /// alone is an error: the server would have no keys, and its owner expects some.
+    pub(crate) fn of_variables(
+        (access, secret): (&'static str, &'static str),
+        values: (Option<String>, Option<String>),
+    ) -> Result<Self, KeysError> {
+        let mut keys = Self::default();
+        match values {
+            (None, None) => {}
+            (Some(name), Some(value)) => keys.add(name, value, Rights::all())?,
+            (Some(_), None) => return Err(KeysError::Half { expected: secret, found: access }),
+            (None, Some(_)) => return Err(KeysError::Half { expected: access, found: secret }),
+        }
+        Ok(keys)
+    }
+
     /// Adds a key.
     pub fn add(&mut self, access: String, secret: String, rights: Rights) -> Result<(), KeysError> {
         if access.is_empty() {
@@ -133,6 +157,22 @@ impl Keys {
 mod tests {
     use super::*;
     use crate::access::Need;
+
+    #[test]
+    fn half_a_key_in_the_environment_is_an_error_and_not_a_server_without_keys() {
+        let of = |access: Option<&str>, secret: Option<&str>| {
+            let values = (access.map(str::to_owned), secret.map(str::to_owned));
+            Keys::of_variables(("ACCESS", "SECRET"), values)
+        };
+        assert!(of(None, None).unwrap().is_empty());
+        assert!(of(Some("a"), Some("0123456789abcdef")).unwrap().find("a").is_some());
+        for (half, missing) in
+            [(of(Some("a"), None), "SECRET"), (of(None, Some("0123456789abcdef")), "ACCESS")]
+        {
+            let message = half.unwrap_err().to_string();
+            assert!(message.starts_with(&format!("the variable {missing}:")), "{message}");
+        }
+    }
 
     #[test]
     fn a_file_gives_keys_and_an_unfit_one_an_error_without_its_secret() {

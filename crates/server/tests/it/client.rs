@@ -45,6 +45,9 @@ impl Answer {
     }
 }
 
+/// The header with the digest of a body, or the way in which it comes.
+const DIGEST: &str = "x-amz-content-sha256";
+
 /// A text in a URL; `/` is kept in paths.
 pub(crate) fn encoded(text: &str, is_path: bool) -> String {
     let mut encoded = String::new();
@@ -121,7 +124,7 @@ impl Client {
         if answer.is_err() { sent.and(answer) } else { answer }
     }
 
-    /// The head of a request for `length` bytes, whose digest is that of `body`.
+    /// The head of a request for `length` bytes, whose digest is that of `body`, or a header's.
     pub(crate) fn head(
         &self,
         method: &str,
@@ -149,12 +152,20 @@ impl Client {
         }
         if let Some((access, secret)) = &self.key {
             let (time, digest) = (date_and_time(), hex(Sha256::digest(body)));
-            let (day, signed) = (&time[..8], "host;x-amz-content-sha256;x-amz-date");
-            let canonical = format!(
-                "{method}\n{path}\n{query}\nhost:{}\nx-amz-content-sha256:{digest}\n\
-                 x-amz-date:{time}\n\n{signed}\n{digest}",
-                self.address
-            );
+            let day = &time[..8];
+            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            let ours = headers.iter().filter(|(name, _)| name.starts_with("x-amz-"));
+            let mut ours: BTreeMap<String, String> = ours.map(own).collect();
+            ours.insert("host".into(), self.address.to_string());
+            if !ours.contains_key(DIGEST) {
+                let _ = write!(head, "{DIGEST}: {digest}\r\n");
+            }
+            let digest = ours.entry(DIGEST.into()).or_insert(digest).clone();
+            ours.insert("x-amz-date".into(), time.clone());
+            let signed = ours.keys().cloned().collect::<Vec<_>>().join(";");
+            let lines: String =
+                ours.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
+            let canonical = format!("{method}\n{path}\n{query}\n{lines}\n{signed}\n{digest}");
             let scope = format!("{day}/us-east-1/s3/aws4_request");
             let text =
                 format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{}", hex(Sha256::digest(canonical)));
@@ -165,8 +176,8 @@ impl Client {
             let signature = hex(hmac(&key, &text));
             let _ = write!(
                 head,
-                "x-amz-date: {time}\r\nx-amz-content-sha256: {digest}\r\nauthorization: \
-                 AWS4-HMAC-SHA256 Credential={access}/{scope}, SignedHeaders={signed}, \
+                "x-amz-date: {time}\r\nauthorization: AWS4-HMAC-SHA256 \
+                 Credential={access}/{scope}, SignedHeaders={signed}, \
                  Signature={signature}\r\n"
             );
         }

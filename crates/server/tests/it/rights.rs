@@ -53,6 +53,27 @@ fn a_key_reads_and_writes_the_buckets_that_it_may() {
 }
 
 #[test]
+fn a_header_that_the_client_has_not_signed_is_refused() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start_with(&store, |options| options.keys = keys(KEYS));
+    let admin = rig.client_as("admin", "admin-admin-admin");
+    admin.put("/own", b"").expect(200);
+    admin.put("/own/secret", b"secret").expect(200);
+    admin.put("/pub", b"").expect(200);
+    // The signed request is a put of no bytes; the header makes it a copy.
+    let head = admin.head("PUT", "/pub/a", &[], &[], 0, b"");
+    let forged = head.replacen("\r\n", "\r\nx-amz-copy-source: /own/secret\r\n", 1);
+    let mut stream = TcpStream::connect(rig.address).unwrap();
+    stream.write_all(forged.as_bytes()).unwrap();
+    let answer = read_answer(&mut stream, "PUT").unwrap();
+    assert_eq!(answer.expect(403).all("Code"), ["AccessDenied"]);
+    admin.get("/pub/a").expect(404);
+    let copy = [("x-amz-copy-source", "/own/secret")];
+    admin.send("PUT", "/pub/a", &[], &copy, b"").unwrap().expect(200);
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
 fn a_body_that_is_not_the_signed_one_is_the_clients_error() {
     let store = Store::new(Medium::Directory, 0);
     let rig = Rig::start_with(&store, |options| options.keys = keys(KEYS));
