@@ -4,6 +4,9 @@
 //! failure to read one by an internal error. The client is at fault then, so that [`Front`]
 //! answers by the fate instead. The bodies of objects have errors of their own.
 //!
+//! The library does not verify `Content-MD5` and `x-amz-checksum-*` of a document. A watched body
+//! does, and fails at its end, so that a damaged list of keys deletes none.
+//!
 //! [`Front`]: super::Front
 
 use std::pin::Pin;
@@ -17,6 +20,7 @@ use s3s::StdError;
 use s3s::crypto::{Checksum as _, Sha256};
 
 use super::patience::{Patience, is_late};
+use super::sums::Sums;
 
 /// Header with the digest of the body that the client has signed.
 const SIGNED_DIGEST: &str = "x-amz-content-sha256";
@@ -31,6 +35,8 @@ enum Reason {
     Broken,
     /// It is not the one that the client has signed.
     Differs,
+    /// It has another checksum than the client gives.
+    Damaged,
 }
 
 impl Fate {
@@ -43,17 +49,25 @@ impl Fate {
                 "XAmzContentSHA256Mismatch",
                 "expected a body with the SHA-256 of x-amz-content-sha256, found another one",
             ),
+            Reason::Damaged => {
+                ("BadDigest", "expected a body with the given checksum, found another one")
+            }
         };
-        let text = format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-             <Error><Code>{code}</Code><Message>{message}</Message></Error>"
-        );
-        let mut response = Response::new(s3s::Body::from(text));
-        *response.status_mut() = StatusCode::BAD_REQUEST;
-        let xml = header::HeaderValue::from_static("application/xml");
-        response.headers_mut().insert(header::CONTENT_TYPE, xml);
-        Some(response)
+        Some(refusal(StatusCode::BAD_REQUEST, code, message))
     }
+}
+
+/// An answer with an error of S3.
+pub(super) fn refusal(status: StatusCode, code: &str, message: &str) -> Response<s3s::Body> {
+    let text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <Error><Code>{code}</Code><Message>{message}</Message></Error>"
+    );
+    let mut response = Response::new(s3s::Body::from(text));
+    *response.status_mut() = status;
+    let xml = header::HeaderValue::from_static("application/xml");
+    response.headers_mut().insert(header::CONTENT_TYPE, xml);
+    response
 }
 
 /// A body whose fate is noted.
@@ -62,6 +76,8 @@ pub(super) struct Watched {
     fate: Fate,
     /// The digest so far, and the one that the client has signed, if they are to be compared.
     digest: Option<(Sha256, [u8; 32])>,
+    /// Checksums so far, and those that the client gives for a document.
+    sums: Option<Sums>,
 }
 
 impl Watched {
@@ -72,20 +88,31 @@ impl Watched {
     ) -> impl FnOnce(Patience) -> Self + use<T> {
         let signed = request.headers().get(SIGNED_DIGEST).filter(|_| is_document(request));
         let signed = signed.and_then(|signed| digest(signed.as_bytes()));
+        let has_sums = is_document(request) && !is_completion(request);
+        let sums = has_sums.then(|| Sums::of(request.headers())).flatten();
         let fate = fate.clone();
-        move |body| Self { body, fate, digest: signed.map(|signed| (Sha256::new(), signed)) }
+        move |body| {
+            let digest = signed.map(|signed| (Sha256::new(), signed));
+            Self { body, fate, digest, sums }
+        }
     }
 
     fn note(&self, reason: Reason) {
         let _ = self.fate.0.set(reason);
     }
 
-    fn compare(&mut self) {
+    /// Compares at the end of the body; returns whether it may be used.
+    fn compare(&mut self) -> bool {
         if let Some((found, signed)) = self.digest.take()
             && found.finalize()[..] != signed
         {
             self.note(Reason::Differs);
         }
+        let is_damaged = self.sums.take().is_some_and(|sums| !sums.agree());
+        if is_damaged {
+            self.note(Reason::Damaged);
+        }
+        !is_damaged
     }
 }
 
@@ -95,9 +122,18 @@ fn is_document<T>(request: &Request<T>) -> bool {
     let has_key = path.split_once('/').is_some_and(|(_, key)| !key.is_empty());
     let mut query = request.uri().query().unwrap_or_default().split('&');
     let is_of_content = |pair: &str| {
-        matches!(pair.split('=').next(), Some("" | "partNumber" | "uploadId" | "x-id"))
+        let name = pair.split('=').next().unwrap_or_default();
+        let is_signature = ["Signature", "Expires", "AWSAccessKeyId"].contains(&name);
+        let is_usual = matches!(name, "" | "partNumber" | "uploadId" | "x-id");
+        is_usual || is_signature || name.starts_with("X-Amz-")
     };
     request.method() != Method::PUT || !has_key || !query.all(is_of_content)
+}
+
+/// Whether the checksums in the headers are those of the object, not those of the document.
+fn is_completion<T>(request: &Request<T>) -> bool {
+    let mut query = request.uri().query().unwrap_or_default().split('&');
+    request.method() == Method::POST && query.any(|pair| pair.starts_with("uploadId="))
 }
 
 /// A digest of 64 hexadecimal digits.
@@ -121,22 +157,22 @@ impl Body for Watched {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        match &frame {
+        let is_sound = match &frame {
             Poll::Ready(Some(Ok(frame))) => {
-                if let (Some((found, _)), Some(bytes)) = (&mut self.digest, frame.data_ref()) {
-                    found.update(bytes);
+                if let Some(bytes) = frame.data_ref() {
+                    self.digest.iter_mut().for_each(|(found, _)| found.update(bytes));
+                    self.sums.iter_mut().for_each(|sums| sums.update(bytes));
                 }
-                if self.body.is_end_stream() {
-                    self.compare();
-                }
+                !self.body.is_end_stream() || self.compare()
             }
             Poll::Ready(Some(Err(error))) => {
                 self.note(if is_late(error) { Reason::Late } else { Reason::Broken });
+                true
             }
             Poll::Ready(None) => self.compare(),
-            Poll::Pending => {}
-        }
-        frame
+            Poll::Pending => true,
+        };
+        if is_sound { frame } else { Poll::Ready(Some(Err("the body is damaged".into()))) }
     }
 
     fn is_end_stream(&self) -> bool {
@@ -157,9 +193,14 @@ mod tests {
         let is_document = |method: Method, target: &str| {
             is_document(&Request::builder().method(method).uri(target).body(()).unwrap())
         };
-        for target in
-            ["/bucket/key", "/bucket/a/b", "/b/k?partNumber=1&uploadId=2", "/b/k?x-id=PutObject"]
-        {
+        for target in [
+            "/bucket/key",
+            "/bucket/a/b",
+            "/b/k?partNumber=1&uploadId=2",
+            "/b/k?x-id=PutObject",
+            "/b/k?X-Amz-Expires=9&X-Amz-Signature=0",
+            "/b/k?AWSAccessKeyId=a&Signature=b&Expires=9",
+        ] {
             assert!(!is_document(Method::PUT, target), "{target}");
         }
         for target in ["/bucket", "/bucket/", "/bucket?tagging", "/bucket/key?tagging"] {

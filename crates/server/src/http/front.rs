@@ -4,6 +4,9 @@
 //! A server without keys serves the programs of its own machine. A page in a browser on that
 //! machine could send requests, too. So such a server refuses requests that come from a page (with
 //! an `Origin`), and those whose `Host` is no name of the loopback.
+//!
+//! A form of a browser is refused by its head. The library would take its whole file into memory,
+//! for any client, before it asked for a key.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -11,13 +14,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::header::{HOST, HeaderMap, ORIGIN};
-use hyper::{Request, Response, StatusCode};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
+use hyper::{Method, Request, Response, StatusCode};
 use s3s::Body;
 use s3s::service::S3Service;
 use terrace_env::runner;
 
-use super::fate::{Fate, Watched};
+use super::chunks::{self, Chunks};
+use super::fate::{Fate, Watched, refusal};
 use super::patience::Patience;
 use super::roster::{Answering, Presence};
 use crate::access::Note;
@@ -52,12 +56,21 @@ impl Front {
             plain(StatusCode::FORBIDDEN, "a server without keys serves no pages of browsers\n")
         } else if is_admin {
             self.admin.answer(peer, &method, uri.path(), uri.query()).await
+        } else if method == Method::POST && is_form(request.headers()) {
+            let message = "uploads by forms of browsers are not implemented";
+            refusal(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)
         } else {
             request.extensions_mut().insert(note.clone());
             let (presence, fate) = (Arc::clone(presence), Fate::default());
             let watched = Watched::of(&request, &fate);
             let patient = |body| Patience::new(body, self.idle_max, presence);
-            let request = request.map(|body| Body::http_body(watched(patient(body))));
+            let chunks = chunks::kind_of(request.headers());
+            let request = request.map(|body| match chunks {
+                None => Body::http_body(watched(patient(body))),
+                Some(are_signed) => {
+                    Body::http_body(Chunks::new(watched(patient(body)), are_signed))
+                }
+            });
             match self.service.call(request).await {
                 Ok(response) if response.status() == StatusCode::INTERNAL_SERVER_ERROR => {
                     fate.answer().unwrap_or(response)
@@ -91,6 +104,14 @@ fn is_foreign(headers: &HeaderMap) -> bool {
         return true;
     }
     headers.get_all(HOST).iter().any(|host| !host.to_str().is_ok_and(is_of_loopback))
+}
+
+/// Whether the body of a request is a form.
+fn is_form(headers: &HeaderMap) -> bool {
+    const FORM: &[u8] = b"multipart/form-data";
+    let mut types = headers.get_all(CONTENT_TYPE).iter();
+    types
+        .any(|one| one.as_bytes().get(..FORM.len()).is_some_and(|of| of.eq_ignore_ascii_case(FORM)))
 }
 
 /// Whether a `Host` is a name of the loopback, with or without a port.

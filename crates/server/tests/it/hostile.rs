@@ -122,6 +122,28 @@ fn a_head_that_is_too_long_is_refused() {
 }
 
 #[test]
+fn a_form_is_refused_by_its_head_before_its_bytes_come() {
+    let store = Store::new(Medium::Directory, 0);
+    let secrets = "[[key]]\naccess = 'a'\nsecret = '0123456789abcdef'\nbuckets = {}";
+    let rig = Rig::start_with(&store, |options| options.keys = crate::rig::keys(secrets));
+    let client = rig.client();
+    for content_type in ["multipart/form-data; boundary=x", "Multipart/Form-Data;boundary=x"] {
+        let mut stream = TcpStream::connect(rig.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        // The client has no key, and would send 4 GiB.
+        let headers = [("content-type", content_type)];
+        let head = client.head("POST", "/bucket", &[], &headers, 4 << 30, b"");
+        stream.write_all(head.as_bytes()).unwrap();
+        let part = "--x\r\ncontent-disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n";
+        // The server may have refused the request meanwhile.
+        let _ = stream.write_all(part.as_bytes());
+        let answer = crate::client::read_answer(&mut stream, "POST").unwrap();
+        assert_eq!(answer.expect(501).all("Code"), ["NotImplemented"], "{content_type}");
+    }
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
 fn idle_connections_and_slow_clients_hold_up_no_others_and_are_cut_off() {
     let store = Store::new(Medium::Image, 128);
     let rig = Rig::start_with(&store, |options| {
