@@ -2,19 +2,20 @@
 //! those of the bytes that came.
 //!
 //! `Content-MD5` and all algorithms of `x-amz-checksum-*` are verified. The first of the latter is
-//! kept with the object. SHA-256 of the payload, which belongs to the signature, is verified while
-//! the body is read.
+//! kept with the object. One that is announced for the end of the body must come. SHA-256 of the
+//! payload, which belongs to the signature, is verified while the body is read.
 
+use hyper::StatusCode;
 use s3s::checksum::ChecksumHasher;
 use s3s::crypto::{Checksum as _, Crc32, Crc32c, Crc64Nvme, Sha1, Sha256};
 use s3s::dto::{ContentMD5, PutObjectInput, UploadPartInput};
-use s3s::{S3ErrorCode, S3Request, S3Result, TrailingHeaders};
+use s3s::{S3Error, S3ErrorCode, S3Request, S3Result, TrailingHeaders};
 
 use super::answer::refusal;
 use crate::objects::Checksum;
 
 /// The algorithms, by their names in S3.
-const ALGORITHMS: [&str; 5] = ["CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"];
+pub(super) const ALGORITHMS: [&str; 5] = ["CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"];
 
 /// See the [module](self).
 pub(super) struct Digests {
@@ -22,6 +23,8 @@ pub(super) struct Digests {
     md5: Option<ContentMD5>,
     /// Given in headers, by algorithm.
     given: [Option<String>; 5],
+    /// Announced for the end of the body, by algorithm.
+    is_in_trailer: [bool; 5],
     trailers: Option<TrailingHeaders>,
 }
 
@@ -58,10 +61,9 @@ impl Digests {
         let trailer = request.headers.get("x-amz-trailer").and_then(|value| value.to_str().ok());
         let trailer = trailer.unwrap_or_default().to_ascii_lowercase();
         let named = |at: usize| named.as_deref() == Some(ALGORITHMS[at]);
-        let is_due = |at: usize| {
-            let is_in_trailer = trailer.split(',').any(|name| name.trim() == header(at));
-            given[at].is_some() || is_in_trailer || named(at)
-        };
+        let is_in_trailer: [bool; 5] =
+            std::array::from_fn(|at| trailer.split(',').any(|name| name.trim() == header(at)));
+        let is_due = |at: usize| given[at].is_some() || is_in_trailer[at] || named(at);
         let hasher = ChecksumHasher {
             crc32: is_due(0).then(Crc32::new),
             crc32c: is_due(1).then(Crc32c::new),
@@ -69,7 +71,8 @@ impl Digests {
             sha1: is_due(3).then(Sha1::new),
             sha256: is_due(4).then(Sha256::new),
         };
-        Self { hasher, md5, given, trailers: request.trailing_headers.clone() }
+        let trailers = request.trailing_headers.clone();
+        Self { hasher, md5, given, is_in_trailer, trailers }
     }
 
     /// Takes bytes of the body.
@@ -108,7 +111,11 @@ impl Digests {
                     value.map(str::to_owned)
                 })
             });
-            if let Some(expected) = self.given[at].clone().or(after.flatten())
+            let after = after.flatten();
+            if self.is_in_trailer[at] && after.is_none() {
+                return Err(malformed_trailer(format!("expected {} after the body", header(at))));
+            }
+            if let Some(expected) = self.given[at].clone().or(after)
                 && expected != found
             {
                 let (name, code) = (header(at), S3ErrorCode::BadDigest);
@@ -118,6 +125,12 @@ impl Digests {
         }
         Ok(kept)
     }
+}
+
+fn malformed_trailer(message: String) -> S3Error {
+    let mut error = refusal(S3ErrorCode::Custom("MalformedTrailerError".into()), message);
+    error.set_status_code(StatusCode::BAD_REQUEST);
+    error
 }
 
 fn header(at: usize) -> String {

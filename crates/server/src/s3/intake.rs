@@ -6,7 +6,8 @@
 //!   the open zone for other writers, until the piece is complete.
 //! - At most two pieces are in memory, and the file system's own buffers.
 //! - A body that ends early is an error of its stream. A body that is longer than allowed is
-//!   refused.
+//!   refused. So is one that has not the announced length: a body in signed chunks may end, or go
+//!   on, at any of them.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -38,6 +39,8 @@ pub(super) struct Intake {
     left: Bytes,
     /// Bytes that were taken.
     taken: u64,
+    /// Bytes of the whole body, if they are known.
+    announced: Option<u64>,
     piece_time_max: Duration,
     metrics: Arc<Metrics>,
 }
@@ -55,19 +58,19 @@ impl Intake {
         metrics: &Arc<Metrics>,
     ) -> S3Result<Self> {
         let metrics = Arc::clone(metrics);
-        let new = Self { body, left: Bytes::new(), taken: 0, piece_time_max, metrics };
-        match new.size() {
-            Some(size) if size > BODY_MAX => Err(too_large()),
-            _ => Ok(new),
+        let announced = match &body {
+            Some(body) => body.remaining_length().exact().map(|size| size as u64),
+            None => Some(0),
+        };
+        if announced.is_some_and(|size| size > BODY_MAX) {
+            return Err(too_large());
         }
+        Ok(Self { body, left: Bytes::new(), taken: 0, announced, piece_time_max, metrics })
     }
 
     /// Bytes of the body, if they are known.
     pub(super) fn size(&self) -> Option<u64> {
-        match &self.body {
-            Some(body) => body.remaining_length().exact().map(|size| size as u64),
-            None => Some(0),
-        }
+        self.announced
     }
 
     /// Adds bytes to a piece, up to `most` bytes or the end of the body.
@@ -85,7 +88,7 @@ impl Intake {
                     Some(Ok(bytes)) => self.left = bytes,
                     None => {
                         self.body = None;
-                        return Ok(());
+                        return self.check_length(|size| self.taken < size);
                     }
                     Some(Err(error)) => return Err(broken(&error)),
                 }
@@ -98,8 +101,20 @@ impl Intake {
             if self.taken > BODY_MAX {
                 return Err(too_large());
             }
+            self.check_length(|size| self.taken > size)?;
         }
         Ok(())
+    }
+
+    /// Checks that the announced length is not one of the wrong ones.
+    fn check_length(&self, is_wrong: impl Fn(u64) -> bool) -> S3Result<()> {
+        match self.announced.filter(|&size| is_wrong(size)) {
+            None => Ok(()),
+            Some(size) => {
+                let message = format!("expected {size} bytes as announced, found {}", self.taken);
+                Err(refusal(S3ErrorCode::IncompleteBody, message))
+            }
+        }
     }
 
     /// Writes the body to a file, after bytes that were read already.

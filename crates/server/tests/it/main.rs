@@ -3,6 +3,7 @@
 //! as S3 has it. `kills` runs the program. The clients `boto3`, `rclone` and `s3cmd` are run by
 //! `cargo xtask test`, from `tests/clients`.
 
+mod chunks;
 mod client;
 mod crowds;
 mod cuts;
