@@ -80,7 +80,7 @@ pub(super) fn value(attributes: &Attributes, header: Header) -> Option<String> {
 }
 
 /// A date as a header has it.
-fn date(time: &Timestamp) -> String {
+pub(super) fn date(time: &Timestamp) -> String {
     let mut text = Vec::new();
     // A date that cannot be written is not kept.
     let _ = time.format(TimestampFormat::HttpDate, &mut text);

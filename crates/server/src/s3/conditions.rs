@@ -1,11 +1,15 @@
 //! Conditions of requests: those of changes as a [`Condition`], and those of reads against the
 //! object that was found, in the order of RFC 9110. Times are compared in seconds.
 
+use hyper::header::{
+    CACHE_CONTROL, ETAG, EXPIRES, HeaderMap, HeaderName, IF_MATCH, IF_NONE_MATCH, LAST_MODIFIED,
+};
 use s3s::dto::{ETag, ETagCondition, Timestamp};
 use s3s::{S3Error, S3ErrorCode, S3Result};
 
 use super::answer::{refusal, time};
-use crate::objects::{Condition, ObjectRecord};
+use super::attributes::{date, value as attribute};
+use crate::objects::{Condition, Header, ObjectRecord};
 
 /// The condition of a change.
 pub(super) fn of_change(
@@ -19,6 +23,16 @@ pub(super) fn of_change(
         (None, Some(ETagCondition::ETag(etag))) => Condition::NotEtag(value(etag)),
         (None, None) => Condition::Always,
     }
+}
+
+/// The condition of a change, by its headers.
+pub(super) fn of_headers(headers: &HeaderMap) -> S3Result<Condition> {
+    let given = |name: HeaderName| {
+        let wrong = |_| refusal(S3ErrorCode::InvalidArgument, format!("{name}: expected an ETag"));
+        let value = headers.get(&name).map(|value| value.as_bytes());
+        value.map(ETagCondition::parse_http_header).transpose().map_err(wrong)
+    };
+    Ok(of_change(given(IF_MATCH)?, given(IF_NONE_MATCH)?))
 }
 
 /// Conditions of a read.
@@ -36,7 +50,8 @@ impl OfRead {
         let modified = time(found.modified / 1000 * 1000);
         let is = |condition: &ETagCondition| match condition {
             ETagCondition::Any => true,
-            ETagCondition::ETag(etag) => etag.value() == found.etag(),
+            // The library takes a list for one text, with the quotes between its ETags.
+            ETagCondition::ETag(etag) => etag.value().split('"').any(|one| one == found.etag()),
         };
         let fails = match (&self.if_match, &self.if_unmodified_since) {
             (Some(condition), _) => !is(condition),
@@ -51,7 +66,7 @@ impl OfRead {
             (None, Some(since)) => modified <= *since,
             (None, None) => false,
         };
-        if is_known { Err(S3Error::new(S3ErrorCode::NotModified)) } else { Ok(()) }
+        if is_known { Err(not_modified(found)) } else { Ok(()) }
     }
 
     /// Checks the conditions on the source of a copy, which cannot be `NotModified`: nothing is
@@ -59,6 +74,25 @@ impl OfRead {
     pub(super) fn check_source(&self, found: &ObjectRecord) -> S3Result<()> {
         self.check(found).map_err(|_| failed())
     }
+}
+
+/// The answer that a client's copy is the object, with the headers of RFC 9110, section 15.4.5.
+fn not_modified(found: &ObjectRecord) -> S3Error {
+    let mut headers = HeaderMap::new();
+    let attributes = &found.attributes;
+    for (name, value) in [
+        (ETAG, Some(format!("\"{}\"", found.etag()))),
+        (LAST_MODIFIED, Some(date(&time(found.modified)))),
+        (CACHE_CONTROL, attribute(attributes, Header::CacheControl)),
+        (EXPIRES, attribute(attributes, Header::Expires)),
+    ] {
+        if let Some(value) = value.and_then(|value| value.parse().ok()) {
+            headers.insert(name, value);
+        }
+    }
+    let mut error = S3Error::new(S3ErrorCode::NotModified);
+    error.set_headers(headers);
+    error
 }
 
 fn failed() -> S3Error {

@@ -15,16 +15,20 @@ use terrace_env::runner;
 use super::answer::{etag, refusal, time};
 use super::attributes::HasAttributes;
 use super::blocking::blocking;
-use super::conditions::OfRead;
+use super::conditions::{self, OfRead};
 use super::multipart;
 use super::operations::{Operations, check_key};
+use super::unsupported;
 use crate::access::{Need, check_source};
 use crate::objects::{Body, Condition, Found, NewBody, ObjectRecord, Objects, StoredBody};
 
 /// Bucket and key of the source.
 fn source_of(source: CopySource) -> S3Result<(String, String)> {
     match source {
-        CopySource::Bucket { bucket, key, version_id: None } => Ok((bucket.into(), key.into())),
+        CopySource::Bucket { bucket, key, version_id } => {
+            unsupported::check_version(version_id.as_deref())?;
+            Ok((bucket.into(), key.into()))
+        }
         _ => Err(refusal(S3ErrorCode::NotImplemented, "expected a source by bucket and key")),
     }
 }
@@ -59,6 +63,8 @@ pub(super) async fn object(
     let (from_bucket, from_key) = source_of(input.copy_source.clone())?;
     check_source(&request.extensions, &from_bucket, Need::Read)?;
     check_key(&input.key)?;
+    // The library does not know that a copy may have conditions on the object that it replaces.
+    let condition = conditions::of_headers(&request.headers)?;
     let is_new = |directive: Option<&str>| directive == Some("REPLACE");
     let new_metadata = is_new(input.metadata_directive.as_ref().map(MetadataDirective::as_str));
     let new_tags = is_new(input.tagging_directive.as_ref().map(TaggingDirective::as_str));
@@ -92,7 +98,10 @@ pub(super) async fn object(
         let (from_bucket, from_key) = (from_bucket.clone(), from_key.clone());
         let found = blocking(move || of.head(&from_bucket, &from_key)).await?;
         conditions.check_source(&found)?;
-        let condition = Condition::Etag(found.etag());
+        let condition = match condition {
+            Condition::Always | Condition::Present => Condition::Etag(found.etag()),
+            other => other,
+        };
         blocking(move || objects.annotate(&bucket, &key, &condition, change)).await?
     } else {
         of.check_bucket(&bucket).await?;
@@ -110,7 +119,7 @@ pub(super) async fn object(
         };
         // A checksum of parts is no checksum of the copy, which has none.
         let attributes = (record.attributes, record.checksum);
-        let put = move || objects.put((&bucket, &key), body, attributes, &Condition::Always);
+        let put = move || objects.put((&bucket, &key), body, attributes, &condition);
         blocking(put).await?
     };
     let result = CopyObjectResult {
@@ -158,7 +167,7 @@ pub(super) async fn part(
             if matches!(range, Range::Int { last: Some(last), .. } if last >= record.size) {
                 return Err(wrong());
             }
-            range.check(record.size).map_err(|_| wrong())?
+            range.check(record.size).ok().filter(|range| !range.is_empty()).ok_or_else(wrong)?
         }
     };
     let (bucket, key) = (input.bucket, input.key);

@@ -1,8 +1,11 @@
 //! DeleteObject and DeleteObjects. A key that is not there counts as deleted.
+//!
+//! A list of keys may name a version, a size or a time for each key. A key with a version that does
+//! not exist, or with a condition that is not implemented, is not deleted.
 
 use s3s::dto::{
     DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject,
-    ETagCondition, Error,
+    ETagCondition, Error, ObjectIdentifier,
 };
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result};
 
@@ -10,6 +13,7 @@ use super::answer::refusal;
 use super::blocking::blocking;
 use super::conditions;
 use super::operations::Operations;
+use super::unsupported;
 use crate::objects::{Condition, Fault};
 
 /// Most keys of a request.
@@ -23,6 +27,16 @@ pub(super) async fn one(
     let condition = conditions::of_change(input.if_match, None);
     blocking(move || objects.delete(&input.bucket, &input.key, &condition)).await?;
     Ok(S3Response::new(DeleteObjectOutput::default()))
+}
+
+/// Checks the version and the conditions of a key in a list.
+fn check(one: &ObjectIdentifier) -> S3Result<()> {
+    unsupported::check_version(one.version_id.as_deref())?;
+    if one.size.is_some() || one.last_modified_time.is_some() {
+        let message = "deletes by size or time are not implemented";
+        return Err(refusal(S3ErrorCode::NotImplemented, message));
+    }
+    Ok(())
 }
 
 pub(super) async fn many(
@@ -41,6 +55,10 @@ pub(super) async fn many(
     let (deleted, errors) = blocking(move || {
         let (mut deleted, mut errors) = (Vec::new(), Vec::new());
         for one in keys {
+            if let Err(error) = check(&one) {
+                errors.push((one.key, error));
+                continue;
+            }
             let etag = one.e_tag.map(ETagCondition::ETag);
             let condition = conditions::of_change(etag, None);
             let done = objects.delete(&bucket, &one.key, &condition);

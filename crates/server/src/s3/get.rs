@@ -1,8 +1,10 @@
 //! GetObject and HeadObject, with ranges and conditions. A checksum is returned for a whole object
-//! if the client asks for it.
+//! if the client asks for it. An object of an upload in parts can be read by part; any other one is
+//! one part.
 
 use std::ops::Range;
 
+use hyper::StatusCode;
 use s3s::dto::{
     self, ChecksumMode, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput,
 };
@@ -18,28 +20,57 @@ use super::pieces::pieces;
 use crate::objects::{Header, ObjectRecord};
 
 /// Bytes of the object that are asked for.
-fn range_of(range: Option<dto::Range>, record: &ObjectRecord) -> S3Result<Range<u64>> {
-    let Some(range) = range else { return Ok(0..record.size) };
-    range.check(record.size).map_err(|_| {
-        let size = record.size;
-        refusal(S3ErrorCode::InvalidRange, format!("expected a range in {size} bytes"))
-    })
+fn range_of(
+    range: Option<dto::Range>,
+    part: Option<i32>,
+    record: &ObjectRecord,
+) -> S3Result<Range<u64>> {
+    match (range, part) {
+        (None, None) => Ok(0..record.size),
+        (None, Some(number)) => part_of(number, record),
+        (Some(_), Some(_)) => {
+            let message = "expected a range or the number of a part, found both";
+            Err(refusal(S3ErrorCode::InvalidRequest, message))
+        }
+        // The library takes the last bytes of an empty object for a range of none.
+        (Some(range), None) => {
+            range.check(record.size).ok().filter(|range| !range.is_empty()).ok_or_else(|| {
+                let size = record.size;
+                refusal(S3ErrorCode::InvalidRange, format!("expected a range in {size} bytes"))
+            })
+        }
+    }
+}
+
+/// Bytes of a part.
+fn part_of(number: i32, record: &ObjectRecord) -> S3Result<Range<u64>> {
+    let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+    let Some(index) = index else {
+        return Err(refusal(S3ErrorCode::InvalidArgument, "partNumber: expected 1 or more"));
+    };
+    if record.parts == 0 && index == 0 {
+        return Ok(0..record.size);
+    }
+    let segments = record.segments();
+    let Some(segment) = segments.get(index).filter(|_| record.parts > 0) else {
+        let mut error = refusal(
+            S3ErrorCode::Custom("InvalidPartNumber".into()),
+            format!("expected a part from 1 to {}", record.parts.max(1)),
+        );
+        error.set_status_code(StatusCode::RANGE_NOT_SATISFIABLE);
+        return Err(error);
+    };
+    let start: u64 = segments[..index].iter().map(|segment| segment.size).sum();
+    Ok(start..start + segment.size)
 }
 
 fn content_range(range: &Range<u64>, record: &ObjectRecord) -> String {
     format!("bytes {}-{}/{}", range.start, range.end.saturating_sub(1), record.size)
 }
 
-fn check_part_number(number: Option<i32>) -> S3Result<()> {
-    match number {
-        None | Some(1) => Ok(()),
-        Some(_) => Err(refusal(S3ErrorCode::NotImplemented, "reads by part are not implemented")),
-    }
-}
-
 /// Fills the fields that both outputs have.
 macro_rules! described {
-    ($output:ident, $record:expr, $range:expr, $is_part:expr, $mode:expr) => {{
+    ($output:ident, $record:expr, $range:expr, $is_part:expr, $is_of_parts:expr, $mode:expr) => {{
         let (record, attributes): (&ObjectRecord, _) = ($record, &$record.attributes);
         let mut output = $output {
             accept_ranges: Some("bytes".into()),
@@ -54,7 +85,7 @@ macro_rules! described {
             e_tag: Some(etag(record.etag())),
             last_modified: Some(time(record.modified)),
             metadata: to_metadata(attributes),
-            parts_count: None,
+            parts_count: ($is_of_parts && record.parts > 0).then(|| record.parts.into()),
             ..$output::default()
         };
         let is_asked = $mode.is_some_and(|mode: ChecksumMode| mode.as_str() == "ENABLED");
@@ -70,7 +101,6 @@ pub(super) async fn get(
     request: S3Request<GetObjectInput>,
 ) -> S3Result<S3Response<GetObjectOutput>> {
     let (objects, input) = (of.objects(), request.input);
-    check_part_number(input.part_number)?;
     let found = blocking(move || objects.get(&input.bucket, &input.key)).await?;
     let record = &found.record;
     let conditions = OfRead {
@@ -80,9 +110,11 @@ pub(super) async fn get(
         if_unmodified_since: input.if_unmodified_since,
     };
     conditions.check(record)?;
-    let is_part = input.range.is_some();
-    let range = range_of(input.range, record)?;
-    let mut output = described!(GetObjectOutput, record, &range, is_part, input.checksum_mode);
+    let is_of_parts = input.part_number.is_some();
+    let range = range_of(input.range, input.part_number, record)?;
+    let is_part = (input.range.is_some() || is_of_parts) && !range.is_empty();
+    let mode = input.checksum_mode;
+    let mut output = described!(GetObjectOutput, record, &range, is_part, is_of_parts, mode);
     let tags = i32::try_from(record.attributes.tags.len()).unwrap_or(i32::MAX);
     output.tag_count = (tags > 0).then_some(tags);
     output.body = Some(pieces(found.body, range.start, range.end, of.metrics()).await?);
@@ -94,7 +126,6 @@ pub(super) async fn head(
     request: S3Request<HeadObjectInput>,
 ) -> S3Result<S3Response<HeadObjectOutput>> {
     let (objects, input) = (of.objects(), request.input);
-    check_part_number(input.part_number)?;
     let record = blocking(move || objects.head(&input.bucket, &input.key)).await?;
     let conditions = OfRead {
         if_match: input.if_match,
@@ -103,8 +134,10 @@ pub(super) async fn head(
         if_unmodified_since: input.if_unmodified_since,
     };
     conditions.check(&record)?;
-    let is_part = input.range.is_some();
-    let range = range_of(input.range, &record)?;
-    let output = described!(HeadObjectOutput, &record, &range, is_part, input.checksum_mode);
+    let is_of_parts = input.part_number.is_some();
+    let range = range_of(input.range, input.part_number, &record)?;
+    let is_part = (input.range.is_some() || is_of_parts) && !range.is_empty();
+    let mode = input.checksum_mode;
+    let output = described!(HeadObjectOutput, &record, &range, is_part, is_of_parts, mode);
     Ok(S3Response::new(output))
 }

@@ -72,7 +72,7 @@ macro_rules! operations {
         impl S3 for Operations {
             $(
                 async fn $name(&self, request: S3Request<$input>) -> S3Result<S3Response<$output>> {
-                    unsupported::check(&request.uri, &request.headers)?;
+                    unsupported::check(stringify!($name), &request.uri, &request.headers)?;
                     $call(self, request).await
                 }
             )*

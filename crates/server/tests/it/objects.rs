@@ -350,6 +350,82 @@ fn what_the_server_does_not_do_is_refused_and_not_ignored() {
     client.get("/bucket/b").expect(404);
     client.ask("DELETE", "/bucket/a", &[("versionId", "1")]).expect(404);
     client.ask("GET", "/bucket/a", &[("versionId", "null")]).expect(200);
+    // Parts of a bucket and of an object that are no operations of the server.
+    for (method, path, query) in [
+        ("DELETE", "/bucket", "metadataConfiguration"),
+        ("DELETE", "/bucket/a", "acl"),
+        ("PUT", "/bucket/a", "renameObject"),
+    ] {
+        client.ask(method, path, &[(query, "")]).expect(501);
+    }
+    let many = |inner: &str| {
+        let body = format!("<Delete><Object><Key>a</Key>{inner}</Object></Delete>");
+        let answer = client.send("POST", "/bucket", &[("delete", "")], &[], body.as_bytes());
+        answer.unwrap().expect(200).all("Code")
+    };
+    assert_eq!(many("<VersionId>1</VersionId>"), ["NoSuchVersion"]);
+    assert_eq!(many("<Size>9</Size>"), ["NotImplemented"]);
+    let source = [("x-amz-copy-source", "/bucket/a?versionId=1")];
+    with(&client, "PUT", "/bucket/b", &source).expect(404);
+    let source = [("x-amz-copy-source", "/bucket/a?versionId=null")];
+    with(&client, "PUT", "/bucket/b", &source).expect(200);
+    assert_eq!(client.get("/bucket/a").expect(200).body, b"a");
+    assert_eq!(many("<VersionId>null</VersionId>"), [""; 0]);
+    client.get("/bucket/a").expect(404);
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
+fn a_copy_holds_conditions_on_the_object_that_it_replaces() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    client.put("/bucket/from", b"from").expect(200);
+    client.put("/bucket/to", b"to").expect(200);
+    let copy = |to: &str, condition: (&str, &str)| {
+        let own = ("x-amz-metadata-directive", "REPLACE");
+        let headers = [("x-amz-copy-source", "/bucket/from"), own, condition];
+        with(&client, "PUT", &format!("/bucket/{to}"), &headers).status
+    };
+    assert_eq!(copy("to", ("if-none-match", "*")), 412);
+    assert_eq!(copy("to", ("if-match", "\"other\"")), 412);
+    assert_eq!(copy("from", ("if-none-match", "*")), 412);
+    assert_eq!(copy("from", ("if-match", "\"other\"")), 412);
+    assert_eq!(client.get("/bucket/to").expect(200).body, b"to");
+    assert_eq!(copy("new", ("if-none-match", "*")), 200);
+    assert_eq!(copy("to", ("if-match", etag(b"to").as_str())), 200);
+    assert_eq!(copy("from", ("if-match", etag(b"from").as_str())), 200);
+    assert_eq!(client.get("/bucket/to").expect(200).body, b"from");
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
+fn an_unchanged_object_is_named_by_its_etag_and_an_empty_one_has_no_ranges() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    let cached = [("cache-control", "max-age=9")];
+    client.send("PUT", "/bucket/a", &[], &cached, b"a").unwrap().expect(200);
+    let known = etag(b"a");
+    let known = [("if-none-match", known.as_str())];
+    for method in ["GET", "HEAD"] {
+        let same = with(&client, method, "/bucket/a", &known).expect(304);
+        assert_eq!(same.headers["etag"], etag(b"a"));
+        assert_eq!(same.headers["cache-control"], "max-age=9");
+        assert!(same.headers["last-modified"].ends_with(" GMT"), "{same:?}");
+    }
+    let list = format!("\"other\", W/{}, \"third\"", etag(b"a"));
+    with(&client, "GET", "/bucket/a", &[("if-none-match", &list)]).expect(304);
+    with(&client, "GET", "/bucket/a", &[("if-match", &list)]).expect(200);
+    let others = "\"other\", \"third\"";
+    with(&client, "GET", "/bucket/a", &[("if-none-match", others)]).expect(200);
+    with(&client, "GET", "/bucket/a", &[("if-match", others)]).expect(412);
+    client.put("/bucket/empty", b"").expect(200);
+    for range in ["bytes=-5", "bytes=0-", "bytes=0-0"] {
+        with(&client, "GET", "/bucket/empty", &[("range", range)]).expect(416);
+    }
     assert_eq!(rig.stop(), 0);
 }
 
