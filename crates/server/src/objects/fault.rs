@@ -40,6 +40,14 @@ pub enum Fault {
         /// Its bytes.
         found: u64,
     },
+    /// The parts have another size than the client expects.
+    #[error("object: expected {expected} bytes, found parts of {found}")]
+    WrongSize {
+        /// Bytes that the client expects.
+        expected: u64,
+        /// Bytes of all parts.
+        found: u64,
+    },
     /// The bytes of a body differ from those that were written.
     #[error("body: expected the checksum {expected:08x} of chunk {chunk}, found {found:08x}")]
     Damaged {

@@ -104,6 +104,9 @@ impl Objects {
         let base = key::uploads_of(bucket);
         let all = [&base[..], prefix.as_bytes()].concat();
         let mut found = Vec::new();
+        if max == 0 {
+            return Ok((found, false));
+        }
         for entry in self.space.scan(Bounds::prefix(&all))? {
             let (place, value) = entry?;
             let Some((_, name, id)) = key::split_upload(&place) else { continue };

@@ -51,4 +51,4 @@ pub use objects::{Body, Found, Objects, ObjectsOptions};
 pub use record::{BucketRecord, Checksum, ObjectRecord, PartRecord, Place, UploadRecord};
 pub use segment::{CHUNK, Segment};
 pub use sweep::Swept;
-pub use uploads::{ChosenPart, UploadId};
+pub use uploads::{Chosen, ChosenPart, UploadId};

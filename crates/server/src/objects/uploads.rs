@@ -51,6 +51,17 @@ pub struct ChosenPart {
     pub number: u16,
     /// Its ETag, without quotes.
     pub etag: String,
+    /// Its checksum, if the client gives it.
+    pub checksum: Option<Checksum>,
+}
+
+/// The parts that a completion names, and the size of the object, if the client gives it.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// Parts, in order.
+    pub parts: Vec<ChosenPart>,
+    /// Size of the object.
+    pub size: Option<u64>,
 }
 
 type Parts = BTreeMap<u16, PartRecord>;
@@ -118,6 +129,9 @@ impl Objects {
         max: usize,
     ) -> Result<(Vec<(u16, PartRecord)>, bool), Fault> {
         let mut found = Vec::new();
+        if max == 0 {
+            return Ok((found, false));
+        }
         for entry in self.space.scan(Bounds::prefix(&key::parts_of(id)))? {
             let (place, value) = entry?;
             let Some((_, number)) = key::split_part(&place) else { continue };
@@ -137,7 +151,7 @@ impl Objects {
         &self,
         (bucket, name): (&str, &str),
         id: UploadId,
-        chosen: &[ChosenPart],
+        chosen: &Chosen,
         condition: &Condition,
     ) -> Result<ObjectRecord, Fault> {
         let (record, old, unused) = self.change(|entries| {
@@ -233,7 +247,7 @@ fn segments_of(parts: Parts) -> Vec<Segment> {
 /// The object of chosen parts, which are taken out of `parts`.
 fn joined(
     parts: &mut Parts,
-    chosen: &[ChosenPart],
+    Chosen { parts: chosen, size: expected }: &Chosen,
     attributes: Attributes,
 ) -> Result<ObjectRecord, Fault> {
     if !chosen.is_sorted_by(|one, next| one.number < next.number) {
@@ -241,8 +255,10 @@ fn joined(
     }
     let mut md5 = Md5::new();
     let (mut size, mut segments) = (0, Vec::with_capacity(chosen.len()));
-    for (at, ChosenPart { number, etag }) in chosen.iter().enumerate() {
-        let part = parts.remove(number).filter(|part| part.etag() == *etag);
+    for (at, ChosenPart { number, etag, checksum }) in chosen.iter().enumerate() {
+        let part = parts.remove(number).filter(|part| {
+            part.etag() == *etag && (checksum.is_none() || *checksum == part.checksum)
+        });
         let part = part.ok_or(Fault::InvalidPart(*number))?;
         let found = part.segment.size;
         if at + 1 < chosen.len() && found < PART_MIN {
@@ -251,6 +267,9 @@ fn joined(
         md5.update(&part.md5);
         size += found;
         segments.push(part.segment);
+    }
+    if let Some(expected) = expected.filter(|&expected| expected != size) {
+        return Err(Fault::WrongSize { expected, found: size });
     }
     let Ok(count @ 1..) = u16::try_from(chosen.len()) else { return Err(Fault::InvalidPart(0)) };
     Ok(ObjectRecord {

@@ -7,9 +7,9 @@ use s3s::dto::{
     GetBucketVersioningOutput, HeadBucketInput, HeadBucketOutput, ListBucketsInput,
     ListBucketsOutput, Owner,
 };
-use s3s::{S3Request, S3Response, S3Result};
+use s3s::{S3ErrorCode, S3Request, S3Response, S3Result};
 
-use super::answer::time;
+use super::answer::{refusal, time};
 use super::blocking::blocking;
 use super::operations::Operations;
 use crate::access::{Need, rights_of};
@@ -64,28 +64,44 @@ pub(super) async fn versioning(
     Ok(S3Response::new(GetBucketVersioningOutput::default()))
 }
 
-/// The buckets that the key may read.
+/// Most buckets of a list, as in S3.
+const BUCKETS_MAX: i32 = 10_000;
+
+/// The buckets that the key may read, in order. A token is the last name of the list before.
 pub(super) async fn list(
     of: &Operations,
     request: S3Request<ListBucketsInput>,
 ) -> S3Result<S3Response<ListBucketsOutput>> {
     let objects = of.objects();
     let rights = rights_of(&request.extensions);
-    let prefix = request.input.prefix.unwrap_or_default();
+    let input = request.input;
+    let max = usize::try_from(input.max_buckets.unwrap_or(BUCKETS_MAX)).unwrap_or(0);
+    if !(1..=BUCKETS_MAX as usize).contains(&max) {
+        let message = format!("max-buckets: expected 1 to {BUCKETS_MAX}");
+        return Err(refusal(S3ErrorCode::InvalidArgument, message));
+    }
+    let prefix = input.prefix.as_deref().unwrap_or_default();
+    let after = input.continuation_token.unwrap_or_default();
     let buckets = blocking(move || objects.buckets()).await?.into_iter();
     let buckets = buckets.filter(|(name, _)| {
-        name.starts_with(&prefix)
+        name.starts_with(prefix)
+            && *name > after
             && rights.as_ref().is_some_and(|rights| rights.allow(name, Need::Read))
     });
-    let buckets = buckets.map(|(name, bucket)| Bucket {
+    let mut buckets: Vec<_> = buckets.take(max + 1).collect();
+    let is_truncated = buckets.len() > max;
+    buckets.truncate(max);
+    let last = buckets.last().map(|(name, _)| name.clone());
+    let buckets = buckets.into_iter().map(|(name, bucket)| Bucket {
         bucket_region: None,
         creation_date: Some(time(bucket.created)),
         name: Some(name),
     });
     Ok(S3Response::new(ListBucketsOutput {
         buckets: Some(buckets.collect()),
+        continuation_token: last.filter(|_| is_truncated),
         owner: Some(owner()),
-        ..ListBucketsOutput::default()
+        prefix: input.prefix.clone(),
     }))
 }
 

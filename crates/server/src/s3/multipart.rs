@@ -1,11 +1,12 @@
 //! Uploads in parts. A part has a number from 1 to 10,000; each but the last one of a completion
-//! has at least 5 MiB. Checksums of parts are verified and kept with the part; the object has none.
+//! has at least 5 MiB. Checksums of parts are verified and kept with the part, and compared again
+//! with those of a completion; the object has none.
 
 use s3s::dto::{
     AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput,
-    CompleteMultipartUploadOutput, CreateMultipartUploadInput, CreateMultipartUploadOutput,
-    ListMultipartUploadsInput, ListMultipartUploadsOutput, ListPartsInput, ListPartsOutput,
-    MultipartUpload, Part, UploadPartInput, UploadPartOutput,
+    CompleteMultipartUploadOutput, CompletedPart, CreateMultipartUploadInput,
+    CreateMultipartUploadOutput, ListMultipartUploadsInput, ListMultipartUploadsOutput,
+    ListPartsInput, ListPartsOutput, MultipartUpload, Part, UploadPartInput, UploadPartOutput,
 };
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result};
 
@@ -13,10 +14,10 @@ use super::answer::{encoded, etag, refusal, size, time};
 use super::attributes::HasAttributes;
 use super::blocking::blocking;
 use super::conditions;
-use super::digests::{Digests, set_checksum};
+use super::digests::{ALGORITHMS, Digests, set_checksum};
 use super::list::{is_url, items};
 use super::operations::{Operations, check_key};
-use crate::objects::{ChosenPart, UploadId};
+use crate::objects::{Checksum, Chosen, ChosenPart, UploadId};
 
 const PARTS_MAX: u16 = 10_000;
 
@@ -82,17 +83,30 @@ pub(super) async fn complete(
 ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
     let (objects, input) = (of.objects(), request.input);
     let id = upload_of(&input.upload_id)?;
+    let whole = [
+        &input.checksum_crc32,
+        &input.checksum_crc32c,
+        &input.checksum_crc64nvme,
+        &input.checksum_sha1,
+        &input.checksum_sha256,
+    ];
+    if whole.into_iter().any(Option::is_some) {
+        let message = "a checksum of all parts is not implemented; give those of the parts";
+        return Err(refusal(S3ErrorCode::NotImplemented, message));
+    }
     let condition = conditions::of_change(input.if_match, input.if_none_match);
     let parts = input.multipart_upload.and_then(|upload| upload.parts).unwrap_or_default();
     let malformed = || S3Error::new(S3ErrorCode::MalformedXML);
     if parts.is_empty() {
         return Err(malformed());
     }
-    let chosen = parts.into_iter().map(|part| {
+    let chosen = parts.into_iter().map(|mut part| {
         let (_, number) = part_of(&input.upload_id, part.part_number.ok_or_else(malformed)?)?;
-        Ok(ChosenPart { number, etag: part.e_tag.ok_or_else(malformed)?.into_value() })
+        let checksum = checksum_of(&mut part);
+        Ok(ChosenPart { number, etag: part.e_tag.ok_or_else(malformed)?.into_value(), checksum })
     });
-    let chosen: Vec<ChosenPart> = chosen.collect::<S3Result<_>>()?;
+    let size = input.mpu_object_size.map(|size| u64::try_from(size).unwrap_or(u64::MAX));
+    let chosen = Chosen { parts: chosen.collect::<S3Result<_>>()?, size };
     let (bucket, key) = (input.bucket.clone(), input.key.clone());
     let complete = move || objects.complete((&bucket, &key), id, &chosen, &condition);
     let record = blocking(complete).await?;
@@ -103,6 +117,21 @@ pub(super) async fn complete(
         e_tag: Some(etag(record.etag())),
         ..CompleteMultipartUploadOutput::default()
     }))
+}
+
+/// The checksum that a completion gives for a part.
+fn checksum_of(part: &mut CompletedPart) -> Option<Checksum> {
+    let given = [
+        part.checksum_crc32.take(),
+        part.checksum_crc32c.take(),
+        part.checksum_crc64nvme.take(),
+        part.checksum_sha1.take(),
+        part.checksum_sha256.take(),
+    ];
+    let mut given = ALGORITHMS.into_iter().zip(given);
+    given.find_map(|(algorithm, value)| {
+        Some(Checksum { algorithm: algorithm.into(), value: value? })
+    })
 }
 
 pub(super) async fn abort(

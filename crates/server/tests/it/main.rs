@@ -12,6 +12,7 @@ mod hostile;
 mod kills;
 mod leftovers;
 mod objects;
+mod parts;
 mod records;
 mod rig;
 mod rights;

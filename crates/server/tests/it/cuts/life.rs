@@ -5,7 +5,7 @@
 //! while it is in flight, and then carried out ([`Life::carry_out`]).
 
 use terrace_env::random::{Random, Rng};
-use terrace_server::objects::{ChosenPart, Condition, Fault, Objects, UploadId};
+use terrace_server::objects::{Chosen, ChosenPart, Condition, Fault, Objects, UploadId};
 
 use super::world::{self, BUCKET, Bytes, World};
 
@@ -134,9 +134,10 @@ impl<'a> Life<'a> {
                 let parts = parts.into_iter().map(|(number, part)| (number, part.etag()));
                 let named: Vec<ChosenPart> = chosen_of(parts)
                     .into_iter()
-                    .map(|(number, etag)| ChosenPart { number, etag })
+                    .map(|(number, etag)| ChosenPart { number, etag, checksum: None })
                     .collect();
-                objects.complete((BUCKET, key), id, &named, &Condition::Always)?;
+                let chosen = Chosen { parts: named, size: None };
+                objects.complete((BUCKET, key), id, &chosen, &Condition::Always)?;
             }
             Change::Abort(key) => objects.abort(BUCKET, key, self.upload(key)?)?,
         }
