@@ -58,6 +58,14 @@ pub enum Fault {
         /// Checksum of the bytes.
         found: u32,
     },
+    /// A small body is missing, or has another size than its object.
+    #[error("body: expected an entry of {expected} bytes, found {found}")]
+    BodySize {
+        /// Bytes of the object.
+        expected: u64,
+        /// Bytes of the entry.
+        found: u64,
+    },
     /// An entry does not decode.
     #[error("entry of an object: {0}")]
     Entry(#[from] DecodeError),

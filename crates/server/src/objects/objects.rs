@@ -166,7 +166,13 @@ impl Objects {
             let Some(value) = value else { return Err(self.absent(bucket, name)) };
             let record = ObjectRecord::decode(&value)?;
             let opened = match &record.place {
-                Place::Entry => Ok(StoredBody::Bytes(bytes.unwrap_or_default())),
+                Place::Entry => {
+                    let bytes = bytes.unwrap_or_default();
+                    let (expected, found) = (record.size, bytes.len() as u64);
+                    let fits = expected == found;
+                    let wrong = Fault::BodySize { expected, found };
+                    fits.then_some(StoredBody::Bytes(bytes)).ok_or(wrong)
+                }
                 Place::Files(segments) => StoredBody::open(&self.files, segments),
             };
             match opened {

@@ -28,7 +28,7 @@ impl From<Fault> for S3Error {
             Fault::PartOrder => S3ErrorCode::InvalidPartOrder,
             Fault::PartTooSmall { .. } => S3ErrorCode::EntityTooSmall,
             Fault::WrongSize { .. } => S3ErrorCode::InvalidRequest,
-            Fault::Damaged { .. } | Fault::Entry(_) => {
+            Fault::Damaged { .. } | Fault::BodySize { .. } | Fault::Entry(_) => {
                 tracing::error!(%fault, "damage in an object");
                 S3ErrorCode::InternalError
             }

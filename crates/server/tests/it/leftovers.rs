@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use terrace_env::runner;
-use terrace_server::objects::{Attributes, CHUNK, Objects, ObjectsOptions};
+use terrace_server::objects::{Attributes, CHUNK, Fault, Objects, ObjectsOptions};
 
 use crate::client::read_answer;
 use crate::rig::{MEDIA, Medium, Rig, Store, bytes};
@@ -180,6 +180,31 @@ fn a_damaged_body_is_never_taken_for_a_whole_one() {
     client.send("GET", "/bucket/a", &[], &of_third, b"").unwrap().expect(500);
     damage(2 * CHUNK + 7, body[2 * CHUNK + 7]);
     assert!(client.get("/bucket/a").expect(200).body == body);
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
+fn a_small_body_that_is_not_there_is_damage_and_no_panic() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    client.put("/bucket/a", b"whole").expect(200);
+    let entries = rig.objects.db().key_space("objects").unwrap();
+    for body in [None, Some(&b"who"[..])] {
+        match body {
+            Some(bytes) => entries.put(b"dbucket\0a", bytes).unwrap(),
+            None => entries.delete(b"dbucket\0a").unwrap(),
+        }
+        let found = rig.objects.get("bucket", "a").map(drop);
+        let expected = body.map_or(0, <[u8]>::len) as u64;
+        assert!(
+            matches!(found, Err(Fault::BodySize { expected: 5, found }) if found == expected),
+            "{found:?}"
+        );
+        assert_eq!(client.get("/bucket/a").expect(500).all("Code"), ["InternalError"]);
+    }
+    drop(entries);
     assert_eq!(rig.stop(), 0);
 }
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use terrace::device::{Access, Emulator, Geometry, Uuid};
 use terrace::fs::{DirStore, Fs};
-use terrace::{ByteCount, Db, Device, FormatOptions, Options};
+use terrace::{Bounds, ByteCount, Db, Device, FormatOptions, Options};
 use terrace_env::random::{Random, RngCore};
-use terrace_server::objects::{Objects, ObjectsOptions, Swept};
+use terrace_server::objects::{ObjectRecord, Objects, ObjectsOptions, Place, Swept};
 use terrace_server::{Keys, Server, ServerOptions};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -82,6 +82,7 @@ impl Store {
         assert!(checked.is_clean(), "{:?}", checked.problems);
         let db = self.open();
         db.verify().expect("sound tables");
+        assert_eq!(stray_bodies(&db), 0, "small bodies without an object");
         let (objects, swept) = Objects::open(&db, KEPT).expect("objects");
         assert_eq!((swept.missing, swept.uploads), (0, 0));
         assert_eq!(objects.body_files(), files_in(&objects), "files that entries name");
@@ -92,6 +93,18 @@ impl Store {
 }
 
 const KEPT: ObjectsOptions = ObjectsOptions { entry_max: 64 << 10, upload_age_max: u64::MAX };
+
+/// Small bodies whose object is gone, or has files.
+fn stray_bodies(db: &Db) -> usize {
+    let space = db.create_key_space("objects").expect("a key space");
+    let bodies = space.scan(Bounds::prefix(b"d")).expect("a scan");
+    let is_stray = |body: &[u8]| {
+        let object = space.get(&[&b"o"[..], &body[1..]].concat()).expect("a read");
+        let record = object.map(|value| ObjectRecord::decode(&value).expect("a record"));
+        record.is_none_or(|record| record.place != Place::Entry)
+    };
+    bodies.filter(|entry| is_stray(&entry.as_ref().expect("an entry").0[..])).count()
+}
 
 /// Files that entries name.
 fn files_in(objects: &Objects) -> u64 {
