@@ -194,9 +194,9 @@ fn find(
 }
 
 /// The least sequence that may follow a table: after its entries, and not before the ids of its
-/// runs in level 0. The id of a flush's run is the sequence after its last entry, and that must be
-/// greater than the ids of older runs. The sequences alone do not say so: a merge drops deletes, and
-/// other tables of the run stay.
+/// runs in level 0. The id of a flush's run is the sequence after its last entry, and must be
+/// greater than the ids of older runs. The entries alone do not show these ids: a merge drops
+/// deletes, and other tables of the run stay.
 fn next_after(table: &TableRecord) -> SeqNo {
     let flushed = table.segments.iter().filter(|segment| segment.place.level == 0);
     let run = flushed.map(|segment| segment.place.run.0).max().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The age of a flush's run is its id, which is the sequence after the run's last entry. So the next
-//! sequence of an opened store must not be before the ids of the runs of level 0, even if the
+//! The age of a flush's run is its id, which is the sequence after the run's last entry. So the
+//! next sequence of an opened store must not be before the ids of the runs of level 0, even if the
 //! entries with the newest sequences were dropped. A delete that hides nothing is dropped, for
 //! example.
 
