@@ -110,8 +110,8 @@ impl Keys {
         Ok(keys)
     }
 
-    /// The key in two variables, by their names and values; no keys if neither is there. One of them
-    /// alone is an error: the server would have no keys, and its owner expects some.
+    /// The key in two variables, by their names and values; no keys if neither is there. One of
+    /// them alone is an error: the server would have no keys, and its owner expects some.
     pub(crate) fn of_variables(
         (access, secret): (&'static str, &'static str),
         values: (Option<String>, Option<String>),
