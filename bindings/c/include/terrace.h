@@ -599,6 +599,11 @@ typedef struct {
    * The filters of values for this opening, or null. Of stores only.
    */
   const TerraceCompactionFilters *compaction_filters;
+  /**
+   * Not 0: tables of a store in a directory are read by calls, and not by mapped memory. Reads
+   * cost more, and a failing disk is an error instead of the signal SIGBUS. Of stores only.
+   */
+  uint32_t copy_tables;
 } TerraceOptions;
 
 /**
