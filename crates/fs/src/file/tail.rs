@@ -117,12 +117,12 @@ pub(super) fn add_blocks(
     chunk: &Chunk,
     places: &[Place],
 ) -> Vec<Extent> {
-    let (map, committed) = (Arc::clone(&state.map), state.committed);
+    let (map, in_catalog) = (Arc::clone(&state.map), state.committed && !state.deleted);
     let tail = state.tail();
     let mut superseded = Vec::new();
     if chunk.at < map.end() {
         let synced: u32 = tail.extents[..tail.synced_extents].iter().map(|e| e.blocks).sum();
-        let known_to_catalog = if committed { synced } else { 0 };
+        let known_to_catalog = if in_catalog { synced } else { 0 };
         superseded = map.without(chunk.at.max(known_to_catalog), u32::MAX).1;
         tail.extents = map.without(chunk.at, u32::MAX).0.extents().collect();
         tail.synced_extents = tail.synced_extents.min(tail.extents.len());

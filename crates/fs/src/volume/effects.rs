@@ -122,8 +122,10 @@ impl Volume {
             // the writer has replaced. For a log, it has leases instead of blocks.
             if deleted && file.kind != FileKind::Log {
                 let mut state = file.lock();
-                // At once: the writer has to free the blocks that it replaces after this look.
-                (state.deleted, state.committed) = (true, false);
+                // At once: the writer has to free the blocks that it replaces after this look. The
+                // file stays committed until its effects ask whether it has a writer, so that
+                // either they free its blocks or the end of the writer does.
+                state.deleted = true;
                 let (pin, replaced) = (Arc::clone(&state.pin), freed.map.difference(&state.map));
                 drop(state);
                 drop(files);
