@@ -89,7 +89,7 @@ fn descriptors() -> HandleLimit {
     })
 }
 
-/// Whether a file system, by its number in `statfs(2)`, is one that keeps its files on this machine.
+/// Whether a file system, by its number in `statfs(2)`, keeps its files on this machine.
 fn is_local(kind: u64) -> bool {
     const BTRFS: u64 = 0x9123_683E;
     const F2FS: u64 = 0xF2F5_2010;

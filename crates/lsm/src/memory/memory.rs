@@ -204,8 +204,8 @@ impl Memory {
         }
     }
 
-    /// Divides the memory anew, if jobs, memtables, or scans and cursors use more or less of it than
-    /// at the last call. The caller holds no lock: a table that is dropped may close its file.
+    /// Divides the memory anew, if jobs, memtables, or scans and cursors use more or less of it
+    /// than at the last call. The caller holds no lock: a dropped table may close its file.
     pub(crate) fn share_out(&self) {
         let reads = self.reads_now();
         if self.reads.load(Ordering::Relaxed) == reads {
