@@ -512,6 +512,9 @@ fn decode_placement(from: &mut Reader<'_>) -> Result<Placement, DecodeError> {
     match code {
         0 => Ok(Placement::File),
         1 => Ok(Placement::Slots(first)),
+        2 if first == second => {
+            Err(from.wrong("second place", 8, "a zone other than the first", second.to_bits()))
+        }
         2 => Ok(Placement::Log([first, second])),
         other => Err(from.wrong("placement", 17, "0 to 2", other.into())),
     }

@@ -28,7 +28,11 @@ impl Home {
         match placement {
             Placement::File => None,
             Placement::Slots(at) => Some(Self::Slots(zone(at)?)),
-            Placement::Log([first, second]) => Some(Self::Log([zone(first)?, zone(second)?])),
+            // With one zone for both, each change of zones would reset the newest superblock.
+            Placement::Log([first, second]) => {
+                let zones = [zone(first)?, zone(second)?];
+                (zones[0] != zones[1]).then_some(Self::Log(zones))
+            }
         }
     }
 
