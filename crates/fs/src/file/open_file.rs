@@ -249,7 +249,13 @@ impl OpenFile {
                 Body::Log { index: Some(index), pending } => match index.locate(from) {
                     Some((start, left)) => (start, left.min(want as u64) as usize),
                     None => {
-                        let skip = (from - index.size()) as usize;
+                        let skip = from.saturating_sub(index.size()) as usize;
+                        // A size that frames and memory do not have: that of a damaged record.
+                        if pending.len().saturating_sub(skip) < want {
+                            let valid = index.size() + pending.len() as u64;
+                            let valid = format!("{valid} bytes in frames and in memory");
+                            return Err(self.out_of_range(from, from + want as u64, valid));
+                        }
                         pending.copy(skip, &mut into[done..]);
                         break;
                     }
