@@ -6,6 +6,8 @@
 //! - A presigned URL of version 4 holds for seven days at most.
 //! - Version 2 is taken in presigned URLs alone, because a header signed by it never expires. It
 //!   signs all headers `x-amz-*`.
+//! - The name of a parameter has no escapes. The library reads `X-Amz%2DSignature` as the name of a
+//!   signature, and these rules would look for it in vain.
 //! - A body in chunks needs a signature. Without one, the library would keep the frames of the
 //!   chunks in the object.
 
@@ -25,7 +27,13 @@ pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> S3Result<()> {
         let message = "expected a signature of version 4: AWS4-HMAC-SHA256";
         return Err(S3Error::with_message(S3ErrorCode::InvalidRequest, message));
     }
-    let query = |name| value_in(uri.query().unwrap_or_default(), name);
+    let text = uri.query().unwrap_or_default();
+    let mut names = text.split('&').filter_map(|pair| pair.split('=').next());
+    if let Some(name) = names.find(|name| name.contains(['%', '+'])) {
+        let message = format!("expected the name of a parameter without escapes, found {name}");
+        return Err(S3Error::with_message(S3ErrorCode::InvalidRequest, message));
+    }
+    let query = |name| value_in(text, name);
     if query("Signature").is_some() {
         return Ok(());
     }
@@ -109,6 +117,16 @@ mod tests {
         assert_eq!(url("host%3Bx-amz-copy-source"), None);
         assert_eq!(url("host").as_deref(), Some("AccessDenied"));
         assert_eq!(url("").as_deref(), Some("AccessDenied"));
+    }
+
+    #[test]
+    fn the_name_of_a_signature_cannot_be_disguised() {
+        let names = "X-Amz-Expires=9&X-Amz-SignedHeaders=host";
+        for disguised in ["X-Amz%2DSignature", "%58-Amz-Signature", "Signature+"] {
+            let header = Some("AWS4-HMAC-SHA256 SignedHeaders=x-amz-copy-source");
+            let refusal = refused(&format!("{names}&{disguised}=c"), header);
+            assert_eq!(refusal.as_deref(), Some("InvalidRequest"), "{disguised}");
+        }
     }
 
     #[test]
