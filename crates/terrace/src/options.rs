@@ -114,7 +114,8 @@ pub struct Options {
     /// maps into memory, as long as the tables have at most half as many bytes as the machine (or
     /// the control group of the process) has memory. On: no block is copied, and `memory` keeps
     /// only indexes and filters; point reads and scans of a store that is larger than `memory` take
-    /// half to four fifths of the time. A block is verified once while its table is open. But if
+    /// a third to a half less processor time (`docs/performance.md`). A block is verified once
+    /// while its table is open. But if
     /// the disk fails under a read, or another program makes a table shorter, the process ends by
     /// the signal SIGBUS instead of a read with an error. Drives, images, and compressed blocks are
     /// never mapped. Default: on.
