@@ -115,10 +115,9 @@ pub struct Options {
     /// the control group of the process) has memory. On: no block is copied, and `memory` keeps
     /// only indexes and filters; point reads and scans of a store that is larger than `memory` take
     /// a third to a half less processor time (`docs/performance.md`). A block is verified once
-    /// while its table is open. But if
-    /// the disk fails under a read, or another program makes a table shorter, the process ends by
-    /// the signal SIGBUS instead of a read with an error. Drives, images, and compressed blocks are
-    /// never mapped. Default: on.
+    /// while its table is open. But if the disk fails under a read, or another program makes a
+    /// table shorter, the process ends by the signal SIGBUS, where a call would return an error.
+    /// Drives, images, and compressed blocks are never mapped. Default: on.
     pub map_tables: bool,
     /// Size of the requests of flushes and compactions: they read this much at once, or less if
     /// memory is short, and write by halves of it. Larger: fewer seeks between the inputs of a

@@ -7,7 +7,7 @@
 //! - Version 2 is taken in presigned URLs alone, because a header signed by it never expires. It
 //!   signs all headers `x-amz-*`.
 //! - The name of a parameter has no escapes. The library reads `X-Amz%2DSignature` as the name of a
-//!   signature, and these rules would look for it in vain.
+//!   signature, and these rules would not find it.
 //! - A body in chunks needs a signature. Without one, the library would keep the frames of the
 //!   chunks in the object.
 
