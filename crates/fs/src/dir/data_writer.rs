@@ -18,6 +18,7 @@ use terrace_env::checksum::{crc32c_append, crc32c_combine};
 use terrace_env::store::{FileKind, FileWriter, StoreError};
 use terrace_env::{Cause, FileId};
 
+use super::ahead::Ahead;
 use super::commit::Work;
 use super::node::{Node, extents};
 use super::reservation::Allowance;
@@ -34,6 +35,7 @@ pub(super) struct DataWriter {
     pub(super) node: Arc<Node>,
     pub(super) cause: Cause,
     pub(super) allowance: Allowance,
+    pub(super) ahead: Ahead,
     /// The error of a failed sync: the durable bytes are then unknown.
     pub(super) failed: Option<StoreError>,
 }
@@ -56,7 +58,13 @@ impl DataWriter {
                 "file {id}: expected at most {SIZE_MAX} bytes, found {got}"
             )));
         }
-        let written = self.volume.timed(self.cause, || self.node.file.write_at(size, bytes));
+        let (node, ahead) = (&self.node, &mut self.ahead);
+        let written = self.volume.timed(self.cause, || {
+            if node.kind == FileKind::Table {
+                ahead.provide(&*node.file, size + bytes.len() as u64);
+            }
+            node.file.write_at(size, bytes)
+        });
         written.map_err(|error| self.allowance.describe(&self.node, bytes.len(), error))?;
         self.volume.count_write(self.cause, bytes.len() as u64);
         self.allowance.spend(bytes.len() as u64);
@@ -129,6 +137,8 @@ impl FileWriter for DataWriter {
     fn finish(&mut self) -> Result<(), StoreError> {
         self.volume.gate.check()?;
         self.check()?;
+        let size = self.len();
+        self.ahead.give_back(&*self.node.file, size);
         let mut state = self.node.lock();
         if state.deleted {
             return Err(StoreError::NotFound(self.node.id));

@@ -36,6 +36,7 @@ use terrace_env::checksum::crc32c;
 use terrace_env::store::{FileWriter, StoreError};
 use terrace_env::{Cause, FileId, IoBuf, Uuid};
 
+use super::ahead::Ahead;
 use super::journal::encode_append;
 use super::node::{LogState, Node, OpenFrame};
 use super::reservation::Allowance;
@@ -63,6 +64,7 @@ pub(super) struct LogWriter {
     pub(super) node: Arc<Node>,
     pub(super) cause: Cause,
     pub(super) allowance: Allowance,
+    pub(super) ahead: Ahead,
     /// The error of a failed cut or sync: the durable frames are then unknown.
     pub(super) failed: Option<StoreError>,
     /// Buffer of bytes to write, kept for the next write.
@@ -188,7 +190,11 @@ impl LogWriter {
         check_blocks(id, block, (self.buffer.len() / BLOCK) as u64)?;
         let bytes = self.buffer.len();
         let place = u64::from(block) * BLOCK as u64;
-        let write = || self.node.file.write_at(place, &self.buffer);
+        let (file, buffer, ahead) = (&self.node.file, &self.buffer, &mut self.ahead);
+        let write = || {
+            ahead.provide(&**file, place + bytes as u64);
+            file.write_at(place, buffer)
+        };
         if let Err(error) = self.volume.timed(self.cause, write) {
             self.take_back(place);
             self.restore_open_frame(place);
@@ -252,7 +258,11 @@ impl LogWriter {
             let blocks = blocks_for(part.len());
             let padding = &[0; BLOCK][..blocks as usize * BLOCK - HEADER - part.len()];
             let place = u64::from(block) * BLOCK as u64;
-            let write = || self.node.file.write_parts_at(place, &[&front, part, padding]);
+            let (file, ahead) = (&self.node.file, &mut self.ahead);
+            let write = || {
+                ahead.provide(&**file, place + u64::from(blocks) * BLOCK as u64);
+                file.write_parts_at(place, &[&front, part, padding])
+            };
             if let Err(error) = self.volume.timed(self.cause, write) {
                 self.take_back(u64::from(start) * BLOCK as u64);
                 return Err(self.allowance.describe(&self.node, bytes.len(), error));
@@ -349,6 +359,8 @@ impl FileWriter for LogWriter {
         self.check()?;
         self.node.lock().check_exists(self.node.id)?;
         self.put_out(true)?;
+        let size = u64::from(self.node.lock().log.block) * BLOCK as u64;
+        self.ahead.give_back(&*self.node.file, size);
         // A caller may keep its writer until it seals the file, or until the file is deleted.
         (self.buffer, self.gathered) = (IoBuf::default(), 0);
         let mut state = self.node.lock();

@@ -489,7 +489,7 @@ impl FileHandle for MemoryFile {
         })
     }
 
-    fn preallocate(&self, _size: u64) -> io::Result<()> {
-        Ok(())
+    fn preallocate(&self, _size: u64) -> io::Result<bool> {
+        Ok(false)
     }
 }

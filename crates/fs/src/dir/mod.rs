@@ -12,6 +12,7 @@
 //! | `opening`, `close` | recovery, and the ends of logs that closing records |
 //! | `commit`, `journal` | group commit; the journal's file and `CURRENT` |
 //! | `data_writer`, `log_writer`, `reader` | handles of files |
+//! | `ahead` | space for a file that grows |
 //! | `os_view`, `view` | a sealed file in memory, for reading |
 //! | `handle_pool`, `pooled_file`, `pooled_files` | a bound on open files of the host |
 //! | `gate` | keeps writers out once the store is closed |
@@ -60,6 +61,7 @@
 //! store, not against other programs. Frames of logs are verified when they are read from the file;
 //! bytes of other files are left to their owner to verify.
 
+mod ahead;
 mod check;
 mod close;
 mod commit;

@@ -262,8 +262,13 @@ impl FileHandle for File {
         Ok(rustix::fs::fallocate(self, flags, range.start, range.end - range.start)?)
     }
 
-    fn preallocate(&self, size: u64) -> io::Result<()> {
+    /// Only on ext4 and XFS: others allocate blocks anew for each write, or fill them with zeros.
+    fn preallocate(&self, size: u64) -> io::Result<bool> {
         assert_no_lock_held("a file operation");
-        Ok(rustix::fs::fallocate(self, FallocateFlags::KEEP_SIZE, 0, size)?)
+        if ![EXT, XFS].contains(&(rustix::fs::fstatfs(self)?.f_type as u64)) {
+            return Ok(false);
+        }
+        rustix::fs::fallocate(self, FallocateFlags::KEEP_SIZE, 0, size)?;
+        Ok(true)
     }
 }

@@ -313,7 +313,7 @@ impl FileHandle for PooledFile {
         self.acquire_for_change()?.handle().punch(range)
     }
 
-    fn preallocate(&self, size: u64) -> io::Result<()> {
+    fn preallocate(&self, size: u64) -> io::Result<bool> {
         self.acquire_for_change()?.handle().preallocate(size)
     }
 }

@@ -16,6 +16,7 @@ use terrace_env::store::{
 use terrace_env::wait::Waits;
 use terrace_env::{ByteCount, Cause, FileId, IoBuf, Users, Uuid};
 
+use super::ahead::Ahead;
 use super::data_writer::DataWriter;
 use super::log_writer::LogWriter;
 use super::node::{Node, usual_cause};
@@ -103,12 +104,22 @@ impl DirStore {
     }
 
     fn writer(&self, node: Arc<Node>, cause: Cause, allowance: Allowance) -> Box<dyn FileWriter> {
-        let volume = Arc::clone(&self.0);
+        let (volume, ahead) = (Arc::clone(&self.0), Ahead::default());
         if node.kind == FileKind::Log {
             let (buffer, gathered, failed, tail) = (IoBuf::default(), 0, None, None);
-            Box::new(LogWriter { volume, node, cause, allowance, failed, buffer, gathered, tail })
+            Box::new(LogWriter {
+                volume,
+                node,
+                cause,
+                allowance,
+                ahead,
+                failed,
+                buffer,
+                gathered,
+                tail,
+            })
         } else {
-            Box::new(DataWriter { volume, node, cause, allowance, failed: None })
+            Box::new(DataWriter { volume, node, cause, allowance, ahead, failed: None })
         }
     }
 }
