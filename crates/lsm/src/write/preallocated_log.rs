@@ -2,8 +2,9 @@
 //! metadata write and a flush of the device, for which no put should wait. BlueFS preallocates its
 //! logs for that reason (CMU-PDL-19-102, section 4, "Journaling").
 //!
-//! 1. When the memtable is half full, the leader of the writes asks for the next log, and an actor
-//!    (a background thread) creates it. If space is short, there is no preallocated log.
+//! 1. When the memtable is a quarter full, the leader of the writes asks for the next log, and an
+//!    actor (a background thread) creates it. That may take longer than half a memtable does, while
+//!    compactions commit. If space is short, there is no preallocated log.
 //! 2. When the memtable is full, the leader syncs the old log and continues in the next one
 //!    ([`take`](PreallocatedLogs::take)), without a metadata write.
 //! 3. At its next task, the actor seals the old log, unless the flush of its memtable has deleted
@@ -170,15 +171,15 @@ impl PreallocatedLogs {
         drop(logs);
     }
 
-    /// Has the next log created once the memtable is half full.
+    /// Has the next log created once the memtable is a quarter full.
     pub(crate) fn look_ahead(&self, log: &mut ActiveLog) {
-        let half = self.memtable_size.0 as usize / 2;
-        if log.looked_ahead || log.is_given_up() || self.tree.glance().active.bytes() < half {
+        let quarter = self.memtable_size.0 as usize / 4;
+        if log.looked_ahead || log.is_given_up() || self.tree.glance().active.bytes() < quarter {
             return;
         }
         log.looked_ahead = true;
-        // The memtable is half full, and the next log gets some reserve.
-        let size = ByteCount(log.size(self.store.log_unit()).0 * 17 / 8);
+        // The memtable is a quarter full, and the next log gets some reserve.
+        let size = ByteCount(log.size(self.store.log_unit()).0 * 17 / 4);
         let enough = match self.store.log_space() {
             Some(log) => log.space.for_puts.0 >= 2 * size.0,
             None => {
