@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use terrace_env::sync::Mutex;
@@ -89,6 +90,17 @@ impl JobProgress {
     pub(crate) fn add(&self, entries: u64) {
         self.entries_done.add(entries);
     }
+
+    fn stats(&self, job: Job, began: Time) -> JobStats {
+        JobStats {
+            job,
+            nanos: u64::try_from(runner::now().since(began).as_nanos()).unwrap_or(u64::MAX),
+            entries_done: self.entries_done.get(),
+            entries: self.entries.get(),
+            parts_begun: self.parts_begun.get(),
+            parts: self.parts.get(),
+        }
+    }
 }
 
 /// Lists a job until it is dropped.
@@ -134,19 +146,20 @@ impl RunningJobs {
         Running { of: self, number, progress }
     }
 
+    /// The flush that runs: time since it began, and the share that is done, from 0 to 1.
+    pub(crate) fn flush(&self) -> Option<(Duration, f64)> {
+        let state = self.state.lock();
+        let of = |(job, began, progress): &(Job, Time, Arc<JobProgress>)| {
+            matches!(job, Job::Flush { .. }).then(|| progress.stats(*job, *began))
+        };
+        let stats = state.jobs.values().find_map(of)?;
+        Some((Duration::from_nanos(stats.nanos), stats.share()))
+    }
+
     /// The jobs, in the order in which they began.
     pub(crate) fn stats(&self) -> Vec<JobStats> {
-        let now = runner::now();
-        let state = self.state.lock();
-        let of = |(job, began, progress): &(Job, Time, Arc<JobProgress>)| JobStats {
-            job: *job,
-            nanos: u64::try_from(now.since(*began).as_nanos()).unwrap_or(u64::MAX),
-            entries_done: progress.entries_done.get(),
-            entries: progress.entries.get(),
-            parts_begun: progress.parts_begun.get(),
-            parts: progress.parts.get(),
-        };
-        state.jobs.values().map(of).collect()
+        let jobs = &self.state.lock().jobs;
+        jobs.values().map(|(job, began, progress)| progress.stats(*job, *began)).collect()
     }
 }
 

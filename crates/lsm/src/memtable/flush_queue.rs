@@ -114,6 +114,11 @@ impl FlushQueueGuard<'_> {
         self.memtables.iter().any(|one| Arc::ptr_eq(&one.memtable, memtable))
     }
 
+    /// Bytes of the oldest.
+    pub(crate) fn next_bytes(&self) -> Option<u64> {
+        self.memtables.front().map(|next| next.memtable.bytes() as u64)
+    }
+
     /// Whether space is reserved for the flush of the oldest.
     pub(crate) fn next_has_space(&self) -> bool {
         self.memtables.front().is_some_and(|next| next.hold.is_some())

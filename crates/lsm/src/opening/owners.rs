@@ -154,6 +154,7 @@ impl Owners {
             board: Arc::clone(&board),
             notifier: Arc::clone(&notifier),
             ahead: Arc::clone(&ahead),
+            running: Arc::clone(&running),
         });
         let gathering = Gathering::new(options.gather_time, Arc::clone(&lifecycle));
         let gathering = Arc::new(gathering);

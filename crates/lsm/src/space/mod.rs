@@ -22,4 +22,5 @@ pub(crate) use nearly_full::Fullness;
 #[cfg(test)]
 pub(crate) use space::no_space;
 pub(crate) use space::{Retry, Space};
+pub(crate) use throttle::Memtables;
 pub(crate) use worth::is_worth;

@@ -38,7 +38,7 @@ use terrace_env::{ByteCount, Date, Time, runner};
 use terrace_policy::{Pressure, WriteRule};
 
 use super::nearly_full::{Fullness, GarbageShare, Looked};
-use super::throttle::Throttle;
+use super::throttle::{Memtables, Throttle};
 use crate::Error;
 use crate::canary::{self, Rule};
 use crate::lifecycle::{Lifecycle, Waiter};
@@ -260,18 +260,19 @@ impl Space {
         self.state.lock().refused.filter(|(at, _)| *at == tree).map(|(_, bytes)| bytes)
     }
 
-    /// Admits a group of writes; returns how long its leader is to wait, and why. `fill`: how full
-    /// memory is with memtables. Deletes never wait while space is short, because they free space.
+    /// Admits a group of writes; returns how long its leader is to wait, and why. `memtables`:
+    /// none if they are far from full. Deletes never wait while space is short, because they free
+    /// space.
     pub(crate) fn admit(
         &self,
-        now: Time,
+        now: impl FnOnce() -> Time,
         bytes: u64,
-        fill: Pressure,
+        memtables: Option<&Memtables>,
         puts: bool,
     ) -> Option<(Duration, WaitCause)> {
         let mut state = self.state.lock();
         let delay = match state.rule {
-            WriteRule::Paced(tree) => state.throttle.admit(now, bytes, tree, fill),
+            WriteRule::Paced(tree) => state.throttle.admit(now, bytes, tree, memtables),
             WriteRule::Free => None,
             WriteRule::Delayed | WriteRule::Stopped => {
                 Some((WriteRule::DELAY, WaitCause::TreeDelay))
@@ -467,10 +468,9 @@ mod tests {
         assert!(space.stops_writers());
         space.note(&no_space());
         assert!(!space.stops_writers(), "jobs may need the deletes");
-        let fill = Pressure(0.0);
-        assert!(space.admit(Time(0), 1, fill, false).is_none(), "deletes do not wait");
-        assert!(space.admit(Time(0), 1, fill, true).is_some());
+        assert!(space.admit(|| Time(0), 1, None, false).is_none(), "deletes do not wait");
+        assert!(space.admit(|| Time(0), 1, None, true).is_some());
         space.tree_has_changed(1, WriteRule::Free);
-        assert!(!space.stops_writers() && space.admit(Time(0), 1, fill, true).is_none());
+        assert!(!space.stops_writers() && space.admit(|| Time(0), 1, None, true).is_none());
     }
 }

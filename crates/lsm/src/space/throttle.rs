@@ -2,17 +2,27 @@
 //! jobs are late.
 //!
 //! Each byte that is written costs its writer time, once the [`Pressure`] of the tree or of the
-//! memtables is above [`START`](Pressure::START):
+//! memtables is above [`START`](Pressure::START). The larger of the two costs counts.
+//!
+//! The tree:
 //!
 //! > time per byte = work per byte x (pressure - start) / (match - start)
 //!
-//! *Work per byte* is the time that the jobs have lately been busy for each byte written:
-//! compactions for the pressure of the tree, flushes for that of the memtables. The larger of the
-//! two costs counts. At pressure [`MATCH`](Pressure::MATCH) a byte costs its writer the time that
-//! it costs the jobs.
+//! *Work per byte* is the time that compactions have lately been busy for each byte written. At
+//! pressure [`MATCH`](Pressure::MATCH) a byte costs its writer the time that it costs the jobs.
 //!
-//! Work per byte is an average over about [`FLUSHES`] flushes. Short delays are saved up for a
-//! later group ([`DELAY_MIN`]). A group waits for at most [`DELAY_MAX`]; the excess is forgiven.
+//! The memtables:
+//!
+//! > time per byte = remaining time of the flush / room x (pressure - start) / (match - start)
+//!
+//! *Room* is the number of bytes that the memtables can still take. The last factor is at most 1:
+//! from [`MATCH`](Pressure::MATCH) on the room lasts until the flush ends. The remaining time is
+//! estimated from the progress of this flush and from the duration of earlier ones: a flush that
+//! shares the medium with a compaction takes several times as long as one that does not.
+//!
+//! Both durations are averages over about [`FLUSHES`] flushes. Short delays are saved up for a
+//! later group ([`DELAY_MIN`]). A group waits for at most [`DELAY_MAX`], and leaves at most
+//! [`DEBT_MAX`] to later groups; the excess is forgiven.
 //!
 //! No lock, no clock and no sleep: the caller guards it and passes the time, and the leader sleeps.
 
@@ -27,7 +37,12 @@ const FLUSHES: f64 = 12.0;
 /// Shorter delays are saved up: a sleep has its own cost.
 const DELAY_MIN: Duration = Duration::from_millis(1);
 /// The longest delay of one group.
-const DELAY_MAX: Duration = Duration::from_secs(1);
+const DELAY_MAX: Duration = Duration::from_millis(300);
+/// The longest time that groups owe.
+const DEBT_MAX: Duration = Duration::from_secs(1);
+/// A flush that has not ended yet takes at least this part of its time so far. Its end may take
+/// long: it waits for the commits of compactions.
+const LATE_PART: f64 = 1.0 / 4.0;
 
 /// Bytes, and the time that a job was busy with them; older ones count less.
 #[derive(Debug, Default)]
@@ -48,6 +63,42 @@ impl Work {
     }
 }
 
+/// The memtables, as a group of writes finds them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Memtables {
+    /// Bytes in them, and bytes that they can take in all.
+    pub(crate) filled: u64,
+    pub(crate) most: u64,
+    /// Size of the one that is flushed.
+    pub(crate) flushed: u64,
+    /// Time since its flush began, and the share that is done, from 0 to 1.
+    pub(crate) elapsed: Duration,
+    pub(crate) share: f64,
+}
+
+impl Memtables {
+    /// How full memory is with memtables.
+    pub(crate) fn pressure(&self) -> Pressure {
+        Pressure(self.filled as f64 / self.most.max(1) as f64)
+    }
+
+    /// Remaining seconds of the flush, if flushes usually take `per_byte` seconds a byte. The
+    /// further it is, the more its own progress counts. After its last entry, its tables are synced
+    /// and its transaction is committed.
+    fn remaining(&self, per_byte: f64) -> f64 {
+        let (usual, left) = (self.flushed as f64 * per_byte, 1.0 - self.share.clamp(0.0, 1.0));
+        let elapsed = self.elapsed.as_secs_f64();
+        (left * (usual * left + elapsed)).max(usual - elapsed).max(elapsed * LATE_PART)
+    }
+
+    /// Seconds that a group of `bytes` waits for the flush.
+    fn cost(&self, bytes: u64, per_byte: f64) -> f64 {
+        let room = self.most.saturating_sub(self.filled).max(bytes);
+        let part = excess(self.pressure()).min(1.0);
+        self.remaining(per_byte) * part * bytes as f64 / room.max(1) as f64
+    }
+}
+
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
@@ -58,7 +109,7 @@ pub(crate) struct Throttle {
     /// Begin of the current busy time of compaction, and earlier busy time since the last flush.
     busy_since: Option<Time>,
     busy: Duration,
-    /// Time at which all admitted bytes are paid for.
+    /// Time at which all admitted bytes are paid for; 0 if they are.
     due: Time,
 }
 
@@ -87,29 +138,32 @@ impl Throttle {
         }
     }
 
-    /// Admits bytes; returns how long their writer is to wait, and why. `fill`: how full memory is
-    /// with memtables.
+    /// Admits bytes; returns how long their writer is to wait, and why. `memtables`: none if they
+    /// are far from full. The clock is read only if a delay is possible.
     pub(crate) fn admit(
         &mut self,
-        now: Time,
+        now: impl FnOnce() -> Time,
         bytes: u64,
         tree: Pressure,
-        fill: Pressure,
+        memtables: Option<&Memtables>,
     ) -> Option<(Duration, WaitCause)> {
         self.admitted += bytes;
-        let for_tree = self.compacting.seconds_per_byte() * excess(tree);
-        let for_memory = self.flushing.seconds_per_byte() * excess(fill);
+        let for_tree = self.compacting.seconds_per_byte() * excess(tree) * bytes as f64;
+        let per_byte = self.flushing.seconds_per_byte();
+        let for_memory = memtables.map_or(0.0, |memtables| memtables.cost(bytes, per_byte));
         let cause =
             if for_tree >= for_memory { WaitCause::TreeDelay } else { WaitCause::MemoryDelay };
-        let cost = for_tree.max(for_memory) * bytes as f64;
-        let cost = Duration::from_secs_f64(cost.min(DELAY_MAX.as_secs_f64()));
-        self.due = self.due.max(now) + cost;
-        let owed = self.due.since(now);
-        if owed < DELAY_MIN {
+        let cost = for_tree.max(for_memory);
+        if cost <= 0.0 && self.due == Time(0) {
             return None;
         }
-        self.due = self.due.min(now + DELAY_MAX);
-        Some((owed.min(DELAY_MAX), cause))
+        let (now, cost) = (now(), Duration::from_secs_f64(cost.min(DEBT_MAX.as_secs_f64())));
+        self.due = (self.due.max(now) + cost).min(now + DEBT_MAX);
+        let owed = self.due.since(now);
+        if owed.is_zero() {
+            self.due = Time(0);
+        }
+        (owed >= DELAY_MIN).then(|| (owed.min(DELAY_MAX), cause))
     }
 }
 
@@ -130,14 +184,14 @@ mod tests {
         let mut throttle = Throttle::default();
         throttle.compaction_begins(Time(0));
         for second in 1..=20 {
-            throttle.admit(Time(0), 1_000_000, NONE, NONE);
+            throttle.admit(|| Time(0), 1_000_000, NONE, None);
             throttle.flushed(Time(second * 1_000_000_000), Duration::from_millis(10));
         }
         throttle
     }
 
     fn waits(pressure: f64) -> Duration {
-        let delay = throttle().admit(Time(u64::MAX / 2), 10_000, Pressure(pressure), NONE);
+        let delay = throttle().admit(|| Time(u64::MAX / 2), 10_000, Pressure(pressure), None);
         delay.map_or(Duration::ZERO, |(delay, _)| delay)
     }
 
@@ -155,7 +209,7 @@ mod tests {
         let (mut throttle, mut waited) = (throttle(), Duration::ZERO);
         let mut now = Time(u64::MAX / 2);
         for _ in 0..100_000 {
-            if let Some((delay, _)) = throttle.admit(now, 10, Pressure::MATCH, NONE) {
+            if let Some((delay, _)) = throttle.admit(|| now, 10, Pressure::MATCH, None) {
                 assert!(delay >= DELAY_MIN, "{delay:?}");
                 waited += delay;
                 now = now + delay;
@@ -166,9 +220,93 @@ mod tests {
     }
 
     #[test]
-    fn full_memory_is_paid_for_at_the_rate_of_flushes() {
-        let delay = throttle().admit(Time(u64::MAX / 2), 1_000_000, NONE, Pressure::MATCH);
-        assert_eq!(delay, Some((Duration::from_millis(10), WaitCause::MemoryDelay)));
+    fn a_group_waits_for_a_limited_time_and_leaves_a_limited_rest() {
+        let (mut throttle, now) = (throttle(), Time(u64::MAX / 2));
+        let cause = WaitCause::TreeDelay;
+        let admit = |throttle: &mut Throttle, now, bytes| {
+            throttle.admit(|| now, bytes, Pressure::MATCH, None)
+        };
+        assert_eq!(admit(&mut throttle, now, 100_000_000), Some((DELAY_MAX, cause)));
+        let later = now + (DEBT_MAX - DELAY_MIN);
+        assert_eq!(admit(&mut throttle, later, 0), Some((DELAY_MIN, cause)));
+        assert_eq!(admit(&mut throttle, now + DEBT_MAX, 0), None);
+    }
+
+    /// Bytes that a memtable holds, of which there may be two.
+    const MEMTABLE: u64 = 1_000_000;
+
+    fn memtables(active: u64, elapsed: u64, share: f64) -> Memtables {
+        let (filled, elapsed) = (MEMTABLE + active, Duration::from_millis(elapsed));
+        Memtables { filled, most: 2 * MEMTABLE, flushed: MEMTABLE, elapsed, share }
+    }
+
+    /// Milliseconds that each of a hundred thousand bytes waits, times 1000, after flushes that took
+    /// 10 ms for a memtable.
+    fn wait_for_flush(memtables: &Memtables) -> f64 {
+        let delay = throttle().admit(|| Time(u64::MAX / 2), 100_000, NONE, Some(memtables));
+        delay.map_or(0.0, |(delay, cause)| {
+            assert_eq!(cause, WaitCause::MemoryDelay);
+            delay.as_secs_f64() * 1000.0 / 100.0
+        })
+    }
+
+    #[test]
+    fn the_room_lasts_until_the_flush_ends() {
+        let close = |found: f64, expected: f64| {
+            assert!((found / expected - 1.0).abs() < 1e-3, "{found} ms, expected {expected}");
+        };
+        assert_eq!(wait_for_flush(&memtables(0, 0, 0.0)), 0.0, "half of the memory is free");
+        // All of the flush, over the half of a memtable that is free.
+        close(wait_for_flush(&memtables(500_000, 0, 0.0)), 10.0 / 500.0);
+        close(wait_for_flush(&memtables(250_000, 0, 0.0)), 10.0 / 750.0 / 2.0);
+        close(wait_for_flush(&memtables(500_000, 2, 0.0)), 12.0 / 500.0);
+        // As fast as others, and then ten times as slow.
+        close(wait_for_flush(&memtables(500_000, 5, 0.5)), 5.0 / 500.0);
+        close(wait_for_flush(&memtables(500_000, 50, 0.5)), 27.5 / 500.0);
+        // Its last entry is written, but it has not ended yet.
+        close(wait_for_flush(&memtables(500_000, 6, 1.0)), 4.0 / 500.0);
+        close(wait_for_flush(&memtables(500_000, 50, 1.0)), 12.5 / 500.0);
+        // No group waits for longer than the flush.
+        close(wait_for_flush(&memtables(MEMTABLE, 50, 0.5)), 27.5 / 100.0);
+    }
+
+    /// Writers write as fast as they may. One flush in seven takes ten times as long as the others.
+    #[test]
+    fn no_writer_is_stopped_by_a_flush_that_takes_longer_than_others() {
+        let (mut throttle, mut now) = (Throttle::default(), Time(0));
+        let (mut active, mut flushes, mut longest) = (0, 0, Duration::ZERO);
+        let mut flush: Option<(Time, Duration)> = None;
+        while flushes < 200 {
+            let begin = now;
+            let found = flush.map(|(began, time)| {
+                let elapsed = now.since(began);
+                let share = elapsed.as_secs_f64() / time.as_secs_f64();
+                Memtables { elapsed, ..memtables(active, 0, share) }
+            });
+            if let Some((delay, _)) = throttle.admit(|| now, 100, NONE, found.as_ref()) {
+                now = now + delay;
+            }
+            now = now + Duration::from_micros(1);
+            active += 100;
+            if let Some((began, time)) = flush {
+                if active >= MEMTABLE {
+                    now = now.max(began + time);
+                }
+                if now >= began + time {
+                    throttle.flushed(now, time);
+                    flush = None;
+                }
+            }
+            if active >= MEMTABLE {
+                (active, flushes) = (0, flushes + 1);
+                let millis = if flushes % 7 == 3 { 400 } else { 40 };
+                flush = Some((now, Duration::from_millis(millis)));
+            }
+            if flushes > 20 {
+                longest = longest.max(now.since(begin));
+            }
+        }
+        assert!(longest < Duration::from_millis(40), "a group waited for {longest:?}");
     }
 
     /// Writers that write as fast as they may, against a compaction that takes `capacity` bytes a
@@ -184,7 +322,7 @@ mod tests {
             let pressure = Pressure::of(debt / flush as f64, limit * 2.0 / 3.0, limit);
             highest = highest.max(pressure.0);
             now = now + Duration::from_micros(10);
-            if let Some((delay, _)) = throttle.admit(now, group, pressure, NONE) {
+            if let Some((delay, _)) = throttle.admit(|| now, group, pressure, None) {
                 now = now + delay;
             }
             let passed = now.since(before).as_secs_f64();

@@ -39,7 +39,8 @@ use crate::lifecycle::Lifecycle;
 use crate::memory::Memory;
 use crate::memtable::{FlushQueue, FlushQueueGuard, ImmutableMemtable, Memtable};
 use crate::options::EngineOptions;
-use crate::space::Space;
+use crate::running::RunningJobs;
+use crate::space::{Memtables, Space};
 use crate::tree::{Committer, LogRecord, Tree};
 
 /// The longest wait for jobs without progress, of a writer that finds no space.
@@ -99,6 +100,7 @@ pub(crate) struct Room {
     pub(crate) board: Arc<Board>,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) ahead: Arc<PreallocatedLogs>,
+    pub(crate) running: Arc<RunningJobs>,
 }
 
 impl Room {
@@ -163,9 +165,8 @@ impl Room {
         let immutable = self.memtables.lock();
         self.lifecycle.check_writable()?;
         if !std::mem::replace(admitted, true) {
-            let memtables = immutable.len() as f64 + filled as f64 / size.max(1) as f64;
-            let fill = Pressure(memtables / (self.options.memtables_max as f64 + 1.0));
-            let delay = self.space.admit(runner::now(), bytes as u64, fill, puts);
+            let memtables = self.pressed_memtables(&immutable, filled);
+            let delay = self.space.admit(runner::now, bytes as u64, memtables.as_ref(), puts);
             if let Some((delay, cause)) = delay {
                 return Ok(Next::SlowDown(delay, cause));
             }
@@ -197,6 +198,25 @@ impl Room {
             return Ok(Next::Rotate);
         }
         Ok(if bytes > 0 && log.admitted == 0 { Next::Admit } else { Next::Go })
+    }
+
+    /// The memtables, if they are so full that writers are to be slowed. `filled`: bytes of the
+    /// active one.
+    fn pressed_memtables(
+        &self,
+        immutable: &FlushQueueGuard<'_>,
+        filled: usize,
+    ) -> Option<Memtables> {
+        let (count, size) = (immutable.len() as u64, self.options.memtable_size.0);
+        let filled = count * size + filled as u64;
+        let most = (self.options.memtables_max as u64 + 1) * size;
+        let memtables =
+            Memtables { filled, most, flushed: immutable.next_bytes()?, ..Memtables::default() };
+        if memtables.pressure() <= Pressure::START {
+            return None;
+        }
+        let (elapsed, share) = self.running.flush().unwrap_or_default();
+        Some(Memtables { elapsed, share, ..memtables })
     }
 
     /// Writes the gathered bytes of the log to the medium: its writer waits, and no other actor can
