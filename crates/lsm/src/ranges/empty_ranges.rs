@@ -21,6 +21,10 @@
 //!    first group that notes a put also notes from which sequence on puts are noted. For a reader
 //!    of an earlier sequence, no range is remembered.
 //!
+//! Entries also become invisible by their expiry. A range with expired entries is remembered with
+//! the date of the reader that found it, and serves readers of this date and later ones alone: an
+//! older cursor, and readers after the clock was set back, still see these entries.
+//!
 //! # Costs
 //! While watching is off, a group of writes costs one relaxed load, and a reader nothing. Watching
 //! ends when more puts were noted than it would cost to find the ranges again, and none was used.
@@ -37,7 +41,7 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrace_env::sync::Mutex;
-use terrace_env::{ByteCount, MemoryGauge, MemoryLease, SeqNo};
+use terrace_env::{ByteCount, Date, MemoryGauge, MemoryLease, SeqNo};
 
 use crate::key;
 
@@ -93,6 +97,8 @@ struct Put {
 struct EmptyRange {
     until: Vec<u8>,
     seen: SeqNo,
+    /// Date from which on it is empty: not the least one if entries in it have expired.
+    date: Date,
     /// Approximate number of entries in it.
     weight: u64,
     /// Clock at its last use.
@@ -103,8 +109,11 @@ struct EmptyRange {
 pub(crate) struct Found<'a> {
     pub(crate) from: &'a [u8],
     pub(crate) until: &'a [u8],
-    /// Sequence of the reader.
+    /// Sequence and date of the reader.
     pub(crate) at: SeqNo,
+    pub(crate) date: Date,
+    /// Whether entries in it have expired.
+    pub(crate) has_expired: bool,
     /// Number of entries that the reader passed.
     pub(crate) weight: u64,
 }
@@ -178,9 +187,9 @@ impl EmptyRanges {
         state.limit(self.bytes_max);
     }
 
-    /// The end of the empty range from a full key on, for a reader of a sequence; `None` if none is
-    /// known.
-    pub(crate) fn end_from(&self, full_key: &[u8], at: SeqNo) -> Option<Vec<u8>> {
+    /// The end of the empty range from a full key on, for a reader of a sequence and a date; `None`
+    /// if none is known.
+    pub(crate) fn end_from(&self, full_key: &[u8], at: (SeqNo, Date)) -> Option<Vec<u8>> {
         if !self.is_watching() {
             return None;
         }
@@ -197,9 +206,9 @@ impl EmptyRanges {
         }
     }
 
-    /// The start of the empty range up to and without a full key, for a reader of a sequence;
-    /// `None` if none is known.
-    pub(crate) fn start_before(&self, full_key: &[u8], at: SeqNo) -> Option<Vec<u8>> {
+    /// The start of the empty range up to and without a full key, for a reader of a sequence and a
+    /// date; `None` if none is known.
+    pub(crate) fn start_before(&self, full_key: &[u8], at: (SeqNo, Date)) -> Option<Vec<u8>> {
         if !self.is_watching() {
             return None;
         }
@@ -235,16 +244,16 @@ fn are_apart(one: SeqNo, other: SeqNo, snapshots: &[SeqNo]) -> bool {
 
 impl State {
     /// Answer of `look` for the last range that begins within the bound, if a reader of the
-    /// sequence may use it.
+    /// sequence and the date may use it.
     fn use_range<T>(
         &mut self,
         first: Bound<&[u8]>,
-        at: SeqNo,
+        (at, date): (SeqNo, Date),
         look: impl FnOnce(&[u8], &EmptyRange) -> Option<T>,
     ) -> Option<T> {
         let before = (Bound::Unbounded, first);
         let (from, range) = self.ranges.range_mut::<[u8], _>(before).next_back()?;
-        if range.seen > at {
+        if range.seen > at || range.date > date {
             return None;
         }
         let answer = look(from, range)?;
@@ -263,24 +272,34 @@ impl State {
     }
 
     /// Inserts a range, joined with overlapping ranges and with small neighbours. If an overlapping
-    /// range must not be joined, the new one is left out.
+    /// range must not be joined, the new one is left out. One of a later date, from before the
+    /// clock was set back, is forgotten.
     fn insert(&mut self, found: &Found<'_>, snapshots: &[SeqNo]) {
         let (mut from, mut until) = (found.from.to_vec(), found.until.to_vec());
         let (mut seen, mut weight) = (found.at, found.weight);
-        let mut joined = Vec::new();
+        let mut date = if found.has_expired { found.date } else { Date(0) };
+        let (mut joined, mut later) = (Vec::new(), Vec::new());
         let before = (Bound::Unbounded, Bound::Excluded(found.until));
         for (start, range) in self.ranges.range::<[u8], _>(before).rev() {
             if range.until <= from {
                 break;
+            }
+            if range.date > found.date {
+                later.push(start.clone());
+                continue;
             }
             if are_apart(range.seen, found.at, snapshots) {
                 return;
             }
             joined.push(start.clone());
         }
+        for start in later {
+            self.remove(&start);
+        }
         for start in joined {
             let range = self.remove(&start).expect("a range that was found");
             (seen, weight) = (seen.max(range.seen), weight + range.weight);
+            date = date.max(range.date);
             until = until.max(range.until);
             from = from.min(start);
         }
@@ -290,18 +309,21 @@ impl State {
             let left = left.filter(|(_, range)| range.until == from);
             let right = self.ranges.get_key_value(&until[..]);
             let is_small = |(_, range): &(&Vec<u8>, &EmptyRange)| {
-                range.weight <= JOIN_FACTOR * weight && !are_apart(range.seen, seen, snapshots)
+                range.weight <= JOIN_FACTOR * weight
+                    && range.date <= found.date
+                    && !are_apart(range.seen, seen, snapshots)
             };
             let neighbour = left.filter(is_small).or(right.filter(is_small));
             let Some(start) = neighbour.map(|(start, _)| start.clone()) else { break };
             let range = self.remove(&start).expect("a range that was found");
             (seen, weight) = (seen.max(range.seen), weight + range.weight);
+            date = date.max(range.date);
             until = until.max(range.until);
             from = from.min(start);
         }
         self.clock += 1;
         self.unused = 0;
-        let range = EmptyRange { until, seen, weight, used: self.clock };
+        let range = EmptyRange { until, seen, date, weight, used: self.clock };
         self.add(from, range);
     }
 
@@ -393,10 +415,20 @@ mod tests {
         ranges
     }
 
-    fn find(ranges: &EmptyRanges, (from, until): (&str, &str), at: u64, snapshots: &[u64]) {
+    fn find(ranges: &EmptyRanges, range: (&str, &str), at: u64, snapshots: &[u64]) {
+        find_on(ranges, range, at, (Date(7), false), snapshots);
+    }
+
+    fn find_on(
+        ranges: &EmptyRanges,
+        (from, until): (&str, &str),
+        at: u64,
+        (date, has_expired): (Date, bool),
+        snapshots: &[u64],
+    ) {
         let snapshots: Vec<_> = snapshots.iter().copied().map(SeqNo).collect();
-        let (from, until) = (from.as_bytes(), until.as_bytes());
-        ranges.remember(&Found { from, until, at: SeqNo(at), weight: 100 }, &snapshots);
+        let (from, until, at) = (from.as_bytes(), until.as_bytes(), SeqNo(at));
+        ranges.remember(&Found { from, until, at, date, has_expired, weight: 100 }, &snapshots);
     }
 
     fn put(ranges: &EmptyRanges, key: &str, sequence: u64) {
@@ -405,8 +437,17 @@ mod tests {
     }
 
     fn ends(ranges: &EmptyRanges, key: &str, at: u64) -> (Option<String>, Option<String>) {
+        ends_on(ranges, key, at, Date(7))
+    }
+
+    fn ends_on(
+        ranges: &EmptyRanges,
+        key: &str,
+        at: u64,
+        date: Date,
+    ) -> (Option<String>, Option<String>) {
         let text = |key: Option<Vec<u8>>| key.map(|key| String::from_utf8(key).unwrap());
-        let (key, at) = (key.as_bytes(), SeqNo(at));
+        let (key, at) = (key.as_bytes(), (SeqNo(at), date));
         (text(ranges.end_from(key, at)), text(ranges.start_before(key, at)))
     }
 
@@ -471,6 +512,20 @@ mod tests {
         find(&ranges, ("m", "z"), 13, &[]);
         assert_eq!(ends(&ranges, "c", 12), (None, None), "joined, and so newer than this reader");
         assert_eq!(ends(&ranges, "c", 13), both("b", "z"));
+    }
+
+    #[test]
+    fn a_range_with_expired_entries_serves_no_reader_of_an_earlier_date() {
+        let ranges = ranges(10);
+        find_on(&ranges, ("b", "f"), 10, (Date(50), true), &[]);
+        assert_eq!(ends_on(&ranges, "c", 10, Date(49)), (None, None));
+        assert_eq!(ends_on(&ranges, "c", 10, Date(50)), both("b", "f"));
+        find_on(&ranges, ("f", "m"), 10, (Date(60), false), &[]);
+        assert_eq!(ends_on(&ranges, "c", 10, Date(50)), both("b", "m"), "as a whole");
+        assert_eq!(ends_on(&ranges, "g", 10, Date(49)), (None, None), "joined");
+        find_on(&ranges, ("k", "p"), 10, (Date(20), false), &[]);
+        assert_eq!(ends_on(&ranges, "l", 10, Date(20)), both("k", "p"), "the clock was set back");
+        assert_eq!(ends_on(&ranges, "c", 10, Date(99)), (None, None), "forgotten");
     }
 
     #[test]

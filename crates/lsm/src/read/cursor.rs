@@ -104,17 +104,12 @@ impl Cursor {
         combiner: Combiner,
     ) -> Self {
         let (reader, view) = (Arc::clone(reader), Arc::clone(view));
-        let stretch = Some(Stretch::new(&reader, sequence));
         let (merge, closed) = (Merge::new(Vec::new()), view.closed.clone());
+        let cursor = Self::with(merge, None, closed, sequence, keys, combiner);
+        let stretch = Some(Stretch::new(&reader, sequence, cursor.date));
         let memory = reader.memory.positions().lease(0);
         let origin = Some(Origin { reader, view, memory, is_new: true });
-        let is_open = false;
-        Self {
-            stretch,
-            origin,
-            is_open,
-            ..Self::with(merge, None, closed, sequence, keys, combiner)
-        }
+        Self { stretch, origin, is_open: false, ..cursor }
     }
 
     /// A cursor over the memtables and these runs, newest first.
@@ -178,7 +173,8 @@ impl Cursor {
 
     /// The same, which began at another date.
     pub(super) fn dated(self, date: Date) -> Self {
-        Self { date, ..self }
+        let stretch = self.stretch.map(|stretch| stretch.dated(date));
+        Self { date, stretch, ..self }
     }
 
     /// The same, listed as a reader.

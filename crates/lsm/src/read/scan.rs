@@ -2,8 +2,8 @@
 //!
 //! - A scan sees the entries that were visible when it began, or those of its snapshot. It holds
 //!   their memtables and files until it is dropped, even after its end.
-//! - Entries that have expired when it begins are unseen. An entry that expires while it is open
-//!   may be returned or not.
+//! - Entries that have expired when it begins are unseen. An entry that expires while it is open is
+//!   returned.
 //! - It takes little memory until its first move ([`Cursor`] tells about later).
 //! - Each end has its own cursor. An entry that one end has returned narrows the range of the
 //!   other, so no entry is returned twice.

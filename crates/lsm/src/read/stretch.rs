@@ -8,12 +8,13 @@
 //! - A stretch of [`REMEMBER_MIN`] entries or more is remembered as an empty range when it ends; so
 //!   is a shorter one if it leads to a range that is skipped. A long one is remembered in parts, so
 //!   that recent puts need not be kept for long.
+//! - Once it has passed an expired entry, its ranges serve readers of the same date and later ones.
 //!
 //! A stretch belongs to one cursor, on one thread at a time, which holds no lock.
 
 use std::sync::Arc;
 
-use terrace_env::SeqNo;
+use terrace_env::{Date, SeqNo};
 
 use super::reader::Reader;
 use crate::key;
@@ -31,6 +32,10 @@ const PART: u64 = 1024;
 pub(super) struct Stretch {
     reader: Arc<Reader>,
     sequence: SeqNo,
+    /// Date of the cursor.
+    date: Date,
+    /// Whether it has passed an entry that had expired at this date.
+    has_expired: bool,
     /// The bound at its start: forward its first full key, backward the first one after it. Empty:
     /// the first entry that was passed.
     bound: Vec<u8>,
@@ -43,15 +48,31 @@ pub(super) struct Stretch {
 
 impl Stretch {
     /// A stretch that has not begun.
-    pub(super) fn new(reader: &Arc<Reader>, sequence: SeqNo) -> Self {
-        let reader = Arc::clone(reader);
-        Self { reader, sequence, bound: Vec::new(), passed: 0, uncounted: 0, skipped: 0 }
+    pub(super) fn new(reader: &Arc<Reader>, sequence: SeqNo, date: Date) -> Self {
+        let (reader, bound) = (Arc::clone(reader), Vec::new());
+        let (has_expired, passed, uncounted, skipped) = (false, 0, 0, 0);
+        Self { reader, sequence, date, has_expired, bound, passed, uncounted, skipped }
+    }
+
+    /// The same, for a cursor of another date.
+    pub(super) fn dated(self, date: Date) -> Self {
+        Self { date, ..self }
+    }
+
+    /// Notes that the entry that is passed has expired.
+    pub(super) fn note_expired(&mut self) {
+        self.has_expired = true;
+    }
+
+    /// Sequence and date of the cursor.
+    fn at(&self) -> (SeqNo, Date) {
+        (self.sequence, self.date)
     }
 
     /// Notes that a walk forward begins at a full key. Returns a later key at which it may begin
     /// instead.
     pub(super) fn begin_forward(&mut self, from: &[u8]) -> Option<Vec<u8>> {
-        let skip = self.reader.empty_ranges.end_from(from, self.sequence);
+        let skip = self.reader.empty_ranges.end_from(from, self.at());
         self.begin(skip.as_deref().unwrap_or(from), skip.is_some());
         skip
     }
@@ -59,7 +80,7 @@ impl Stretch {
     /// Notes that a walk backward begins before a full key. Returns an earlier key before which it
     /// may begin instead.
     pub(super) fn begin_backward(&mut self, before: &[u8]) -> Option<Vec<u8>> {
-        let skip = self.reader.empty_ranges.start_before(before, self.sequence);
+        let skip = self.reader.empty_ranges.start_before(before, self.at());
         self.begin(skip.as_deref().unwrap_or(before), skip.is_some());
         skip
     }
@@ -78,7 +99,7 @@ impl Stretch {
         if self.count(full_key, is_behind) {
             return None;
         }
-        let skip = self.reader.empty_ranges.end_from(full_key, self.sequence);
+        let skip = self.reader.empty_ranges.end_from(full_key, self.at());
         if self.bound[..] < *full_key && (skip.is_some() || self.passed >= PART) {
             let from = std::mem::take(&mut self.bound);
             self.remember(&from, full_key);
@@ -94,7 +115,7 @@ impl Stretch {
             return None;
         }
         let behind = key::successor(full_key);
-        let skip = self.reader.empty_ranges.start_before(&behind, self.sequence);
+        let skip = self.reader.empty_ranges.start_before(&behind, self.at());
         if behind <= self.bound && (skip.is_some() || self.passed >= PART) {
             let until = std::mem::take(&mut self.bound);
             self.remember(&behind, &until);
@@ -156,7 +177,7 @@ impl Stretch {
     #[inline]
     pub(super) fn end(&mut self) {
         self.bound.clear();
-        self.passed = 0;
+        (self.passed, self.has_expired) = (0, false);
         if self.uncounted + self.skipped > 0 {
             let counters = &self.reader.counters;
             counters.scan_entries_passed.add(std::mem::take(&mut self.uncounted));
@@ -165,8 +186,9 @@ impl Stretch {
     }
 
     fn remember(&self, from: &[u8], until: &[u8]) {
-        let (at, weight) = (self.sequence, self.passed);
+        let Self { sequence: at, date, has_expired, passed: weight, .. } = *self;
         let snapshots = self.reader.tree.snapshots();
-        self.reader.empty_ranges.remember(&Found { from, until, at, weight }, &snapshots);
+        let found = Found { from, until, at, date, has_expired, weight };
+        self.reader.empty_ranges.remember(&found, &snapshots);
     }
 }

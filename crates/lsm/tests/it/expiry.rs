@@ -320,3 +320,27 @@ fn a_scan_holds_to_the_date_at_which_it_began() {
         assert_eq!(engine.scan(SPACE, &Bounds::all()).unwrap().count(), 0);
     });
 }
+
+#[test]
+fn scans_after_the_clock_was_set_back_see_what_reads_of_single_keys_see() {
+    runner::simulate(1, || {
+        let engine = Arc::new(open(&MemoryStore::new()));
+        let (expiry, count) = (runner::date() + HOUR, 100_u32);
+        for number in 0..count {
+            put(&engine, &number.to_be_bytes(), b"value", Some(expiry));
+        }
+        let scan = || engine.scan(SPACE, &Bounds::all()).unwrap();
+        let mut older = engine.cursor(SPACE, &Bounds::all()).unwrap();
+        runner::set_date(expiry);
+        // The first scans remember that the range is empty.
+        for _ in 0..2 {
+            assert_eq!((scan().count(), scan().rev().count()), (0, 0));
+        }
+        assert!(engine.is_empty(SPACE, &Bounds::all()).unwrap());
+        assert!(older.seek_to_last().unwrap(), "an older cursor");
+        runner::set_date(Date(expiry.0 - 1000));
+        assert!(engine.get(SPACE, &7_u32.to_be_bytes()).unwrap().is_some());
+        assert_eq!((scan().count(), scan().rev().count()), (count as usize, count as usize));
+        assert!(!engine.is_empty(SPACE, &Bounds::all()).unwrap());
+    });
+}

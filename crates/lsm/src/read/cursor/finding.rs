@@ -169,7 +169,12 @@ impl Cursor {
             Some(Kind::PutWithExpiry) => {
                 self.merge.ready()?;
                 self.expiry = expiry::split(self.merge.value_slice()).map(|(expiry, _)| expiry);
-                Ok(self.expiry.is_some_and(|expiry| !expiry::has_expired(expiry, self.date)))
+                let is_shown =
+                    self.expiry.is_some_and(|expiry| !expiry::has_expired(expiry, self.date));
+                if !is_shown && let Some(stretch) = &mut self.stretch {
+                    stretch.note_expired();
+                }
+                Ok(is_shown)
             }
             Some(Kind::Operand | Kind::Delete | Kind::RangeDelete) | None => Ok(false),
         }
