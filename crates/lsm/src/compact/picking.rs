@@ -64,7 +64,9 @@ impl<'a> Question<'a> {
         match self.task {
             Task::PickBeside { .. } => decided(),
             Task::Request(request) => {
-                let all = || self.in_place(version, Due::All(&request.span, request.date));
+                // Once the clock was set back, a rewrite keeps what had expired at the request.
+                let date = request.date.min(self.date);
+                let all = || self.in_place(version, Due::All(&request.span, date));
                 decided().or_else(all).or_else(|| self.unfiltered(version, request))
             }
             Task::Pick { urgency: Urgency::Space, .. } => {

@@ -2,9 +2,10 @@
 //! stores stay readable. Dates are those of the simulation.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use terrace_env::random::Random;
+use terrace_env::random::{Random, RngCore};
 use terrace_env::store::{CrashMode, MemoryStore};
 use terrace_env::{Date, runner};
 use terrace_lsm::{Batch, Bounds, Durability, Engine, Error, KeySpaceId, ReadOptions, Stats, Swap};
@@ -342,5 +343,39 @@ fn scans_after_the_clock_was_set_back_see_what_reads_of_single_keys_see() {
         assert!(engine.get(SPACE, &7_u32.to_be_bytes()).unwrap().is_some());
         assert_eq!((scan().count(), scan().rev().count()), (count as usize, count as usize));
         assert!(!engine.is_empty(SPACE, &Bounds::all()).unwrap());
+    });
+}
+
+#[test]
+fn a_compaction_ends_although_the_clock_is_set_back_meanwhile() {
+    runner::simulate(1, || {
+        let expiry = runner::date() + HOUR;
+        let (calls, since) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
+        let mut options = model::options();
+        options.compaction_filters.set("default", {
+            let (calls, since) = (Arc::clone(&calls), Arc::clone(&since));
+            move |_, _| {
+                if since.load(Ordering::Relaxed) {
+                    runner::set_date(Date(expiry.0 - 1000));
+                    assert!(calls.fetch_add(1, Ordering::Relaxed) < 10_000, "no end");
+                }
+                true
+            }
+        });
+        let engine = Engine::open(Arc::new(MemoryStore::new()), model::decider(), options).unwrap();
+        let mut random = Random::seeded(1);
+        for number in 0..1000_u32 {
+            let (mut value, expiry) = ([0; 100], (number % 2 == 0).then_some(expiry));
+            random.fill_bytes(&mut value);
+            put(&engine, &number.to_be_bytes(), &value, expiry);
+        }
+        engine.compact_all().unwrap();
+        runner::set_date(expiry);
+        // More tables are due than one rewrite takes.
+        let bytes: u64 = engine.stats().levels.iter().map(|level| level.bytes).sum();
+        assert!(bytes > 80 << 10, "{bytes}");
+        since.store(true, Ordering::Relaxed);
+        engine.compact_all().unwrap();
+        assert!(calls.load(Ordering::Relaxed) > 0);
     });
 }
