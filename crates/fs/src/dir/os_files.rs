@@ -44,11 +44,12 @@ impl OsFiles {
             StoreError::io(format!("{what} {}", path.display()), error)
         };
         if access == Access::ReadWrite && !path.exists() {
+            let parents = parents_of_missing(path);
             fs::create_dir_all(path).map_err(|error| wrap("creating", error))?;
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            let parent = parent.unwrap_or(Path::new("."));
-            let synced = retry_in_process(descriptors(), || sync_directory(parent));
-            synced.map_err(|error| wrap("syncing the directory of", error))?;
+            for parent in parents {
+                let synced = retry_in_process(descriptors(), || sync_directory(parent));
+                synced.map_err(|error| wrap("syncing the directories of", error))?;
+            }
         }
         let lock_path = path.join(names::LOCK);
         let opened = match access {
@@ -96,6 +97,14 @@ fn is_local(kind: u64) -> bool {
     const OVERLAY: u64 = 0x794C_7630;
     const ZFS: u64 = 0x2FC1_2FC1;
     [EXT, XFS, TMPFS, BTRFS, F2FS, OVERLAY, ZFS].contains(&kind)
+}
+
+/// The directories that get an entry when a path is made, with all missing directories before it.
+fn parents_of_missing(path: &Path) -> Vec<&Path> {
+    let is_empty = |path: &Path| path.as_os_str().is_empty();
+    let missing = path.ancestors().take_while(|at| !is_empty(at) && !at.exists());
+    let parents = missing.map(|at| at.parent().filter(|parent| !is_empty(parent)));
+    parents.map(|parent| parent.unwrap_or(Path::new("."))).collect()
 }
 
 fn sync_directory(path: &Path) -> io::Result<()> {
@@ -270,5 +279,25 @@ impl FileHandle for File {
         }
         rustix::fs::fallocate(self, FallocateFlags::KEEP_SIZE, 0, size)?;
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_directory_that_gets_an_entry_is_synced() {
+        let place = tempfile::tempdir().unwrap();
+        let there = place.path();
+        let at = |path: &str| there.join(path);
+        fs::create_dir(at("a")).unwrap();
+        let [b, c, d] = ["a/b", "a/b/c", "a/b/c/d"].map(at);
+        assert_eq!(parents_of_missing(&d), [&c, &b, &at("a")]);
+        assert_eq!(parents_of_missing(&b), [&at("a")]);
+        assert!(parents_of_missing(&at("a")).is_empty());
+        let relative = Path::new("no such directory/store");
+        let parents = parents_of_missing(relative);
+        assert_eq!(parents, [Path::new("no such directory"), Path::new(".")]);
     }
 }
