@@ -243,7 +243,10 @@ impl FileHandle for File {
     fn write_parts_at(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
         assert_no_lock_held("a file operation");
         let slices: Vec<_> = parts.iter().map(|part| IoSlice::new(part)).collect();
-        let mut written = rustix::io::pwritev(self, &slices, offset)?;
+        let mut written = match rustix::io::pwritev(self, &slices, offset) {
+            Err(Errno::INTR) => 0,
+            other => other?,
+        };
         // Seldom are fewer bytes written: the others follow, part by part.
         let mut place = offset;
         for part in parts {
