@@ -7,6 +7,9 @@
 //! The library does not verify `Content-MD5` and `x-amz-checksum-*` of a document. A watched body
 //! does, and fails at its end, so that a damaged list of keys deletes none.
 //!
+//! The library leaves sections of characters (`<![CDATA[...]]>`) out of a document, and would take
+//! `a<![CDATA[b]]>` for the key `a`. A document with such a section is refused.
+//!
 //! [`Front`]: super::Front
 
 use std::pin::Pin;
@@ -24,6 +27,8 @@ use super::sums::Sums;
 
 /// Header with the digest of the body that the client has signed.
 const SIGNED_DIGEST: &str = "x-amz-content-sha256";
+/// The begin of a section of characters in XML.
+const SECTION: &[u8] = b"<![CDATA[";
 
 /// See the [module](self).
 #[derive(Clone, Default)]
@@ -37,6 +42,8 @@ enum Reason {
     Differs,
     /// It has another checksum than the client gives.
     Damaged,
+    /// It has a section of characters.
+    Section,
 }
 
 impl Fate {
@@ -51,6 +58,9 @@ impl Fate {
             ),
             Reason::Damaged => {
                 ("BadDigest", "expected a body with the given checksum, found another one")
+            }
+            Reason::Section => {
+                ("MalformedXML", "expected XML without CDATA, found a section of it")
             }
         };
         Some(refusal(StatusCode::BAD_REQUEST, code, message))
@@ -78,6 +88,8 @@ pub(super) struct Watched {
     digest: Option<(Sha256, [u8; 32])>,
     /// Checksums so far, and those that the client gives for a document.
     sums: Option<Sums>,
+    /// In a document, the bytes of [`SECTION`] that came last.
+    section: Option<usize>,
 }
 
 impl Watched {
@@ -90,15 +102,32 @@ impl Watched {
         let signed = signed.and_then(|signed| digest(signed.as_bytes()));
         let has_sums = is_document(request) && !is_completion(request);
         let sums = has_sums.then(|| Sums::of(request.headers())).flatten();
+        let section = is_list(request).then_some(0);
         let fate = fate.clone();
         move |body| {
             let digest = signed.map(|signed| (Sha256::new(), signed));
-            Self { body, fate, digest, sums }
+            Self { body, fate, digest, sums, section }
         }
     }
 
     fn note(&self, reason: Reason) {
         let _ = self.fate.0.set(reason);
+    }
+
+    /// Whether a section of characters begins in these bytes, or has begun in the ones before.
+    fn has_section(&mut self, bytes: &[u8]) -> bool {
+        let Some(came) = &mut self.section else { return false };
+        let mut is_found = false;
+        for &byte in bytes {
+            *came = if byte == SECTION[*came] { *came + 1 } else { usize::from(byte == b'<') };
+            if *came == SECTION.len() {
+                (is_found, *came) = (true, 0);
+            }
+        }
+        if is_found {
+            self.note(Reason::Section);
+        }
+        is_found
     }
 
     /// Compares at the end of the body; returns whether it may be used.
@@ -130,6 +159,13 @@ fn is_document<T>(request: &Request<T>) -> bool {
     request.method() != Method::PUT || !has_key || !query.all(is_of_content)
 }
 
+/// Whether the body of a request is a document with keys, parts or tags.
+fn is_list<T>(request: &Request<T>) -> bool {
+    let mut query = request.uri().query().unwrap_or_default().split('&');
+    let has_tags = query.any(|pair| pair.split('=').next() == Some("tagging"));
+    request.method() == Method::POST || has_tags
+}
+
 /// Whether the checksums in the headers are those of the object, not those of the document.
 fn is_completion<T>(request: &Request<T>) -> bool {
     let mut query = request.uri().query().unwrap_or_default().split('&');
@@ -159,11 +195,10 @@ impl Body for Watched {
         let frame = Pin::new(&mut self.body).poll_frame(context);
         let is_sound = match &frame {
             Poll::Ready(Some(Ok(frame))) => {
-                if let Some(bytes) = frame.data_ref() {
-                    self.digest.iter_mut().for_each(|(found, _)| found.update(bytes));
-                    self.sums.iter_mut().for_each(|sums| sums.update(bytes));
-                }
-                !self.body.is_end_stream() || self.compare()
+                let bytes = frame.data_ref().map_or(&[][..], |bytes| &bytes[..]);
+                self.digest.iter_mut().for_each(|(found, _)| found.update(bytes));
+                self.sums.iter_mut().for_each(|sums| sums.update(bytes));
+                !self.has_section(bytes) && (!self.body.is_end_stream() || self.compare())
             }
             Poll::Ready(Some(Err(error))) => {
                 self.note(if is_late(error) { Reason::Late } else { Reason::Broken });
@@ -172,7 +207,7 @@ impl Body for Watched {
             Poll::Ready(None) => self.compare(),
             Poll::Pending => true,
         };
-        if is_sound { frame } else { Poll::Ready(Some(Err("the body is damaged".into()))) }
+        if is_sound { frame } else { Poll::Ready(Some(Err("the body cannot be used".into()))) }
     }
 
     fn is_end_stream(&self) -> bool {

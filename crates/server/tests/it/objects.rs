@@ -324,6 +324,34 @@ fn copies_tags_and_metadata_are_kept() {
 }
 
 #[test]
+fn a_key_in_a_section_of_characters_is_refused_and_not_cut() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    client.put("/bucket/a", b"<![CDATA[a]]>").expect(200);
+    for (method, path, query, body) in [
+        (
+            "POST",
+            "/bucket",
+            "delete",
+            "<Delete><Object><Key>a<![CDATA[b]]></Key></Object></Delete>",
+        ),
+        (
+            "PUT",
+            "/bucket/a",
+            "tagging",
+            "<Tagging><TagSet><Tag><Key>a</Key><Value><<![CDATA[c]]></Value></Tag></TagSet>",
+        ),
+    ] {
+        let answer = client.send(method, path, &[(query, "")], &[], body.as_bytes()).unwrap();
+        assert_eq!(answer.expect(400).all("Code"), ["MalformedXML"], "{query}");
+    }
+    assert_eq!(client.get("/bucket/a").expect(200).body, b"<![CDATA[a]]>");
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
 fn what_the_server_does_not_do_is_refused_and_not_ignored() {
     let store = Store::new(Medium::Directory, 0);
     let rig = Rig::start(&store);
