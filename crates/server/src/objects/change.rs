@@ -24,18 +24,20 @@ pub enum Condition {
     Absent,
     /// There is an object.
     Present,
-    /// There is an object with this ETag, without quotes.
-    Etag(String),
-    /// There is no object with this ETag.
-    NotEtag(String),
+    /// There is an object with one of these ETags, without quotes.
+    Etag(Vec<String>),
+    /// There is no object with one of these ETags.
+    NotEtag(Vec<String>),
 }
 
 impl Condition {
     pub(super) fn check(&self, name: &str, found: Option<&ObjectRecord>) -> Result<(), Fault> {
         let holds = match (self, found) {
             (Self::Always, _) | (Self::Absent, None) | (Self::Present, Some(_)) => true,
-            (Self::Etag(etag), Some(found)) => found.etag() == *etag,
-            (Self::NotEtag(etag), found) => found.is_none_or(|found| found.etag() != *etag),
+            (Self::Etag(etags), Some(found)) => etags.contains(&found.etag()),
+            (Self::NotEtag(etags), found) => {
+                found.is_none_or(|found| !etags.contains(&found.etag()))
+            }
             (Self::Present | Self::Etag(_), None) => {
                 return Err(Fault::NoSuchKey(name.to_owned()));
             }

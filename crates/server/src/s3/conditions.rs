@@ -18,9 +18,9 @@ pub(super) fn of_change(
 ) -> Condition {
     match (if_match, if_none_match) {
         (Some(ETagCondition::Any), _) => Condition::Present,
-        (Some(ETagCondition::ETag(etag)), _) => Condition::Etag(value(etag)),
+        (Some(ETagCondition::ETag(etag)), _) => Condition::Etag(values(&etag)),
         (None, Some(ETagCondition::Any)) => Condition::Absent,
-        (None, Some(ETagCondition::ETag(etag))) => Condition::NotEtag(value(etag)),
+        (None, Some(ETagCondition::ETag(etag))) => Condition::NotEtag(values(&etag)),
         (None, None) => Condition::Always,
     }
 }
@@ -50,8 +50,7 @@ impl OfRead {
         let modified = time(found.modified / 1000 * 1000);
         let is = |condition: &ETagCondition| match condition {
             ETagCondition::Any => true,
-            // The library takes a list for one text, with the quotes between its ETags.
-            ETagCondition::ETag(etag) => etag.value().split('"').any(|one| one == found.etag()),
+            ETagCondition::ETag(etag) => values(etag).contains(&found.etag()),
         };
         let fails = match (&self.if_match, &self.if_unmodified_since) {
             (Some(condition), _) => !is(condition),
@@ -99,6 +98,8 @@ fn failed() -> S3Error {
     refusal(S3ErrorCode::PreconditionFailed, "a condition of the request does not hold")
 }
 
-fn value(etag: ETag) -> String {
-    etag.into_value()
+/// The ETags of a condition. The library takes a list for one text, with the quotes between its
+/// ETags.
+fn values(etag: &ETag) -> Vec<String> {
+    etag.value().split('"').map(str::to_owned).collect()
 }

@@ -99,7 +99,7 @@ pub(super) async fn object(
         let found = blocking(move || of.head(&from_bucket, &from_key)).await?;
         conditions.check_source(&found)?;
         let condition = match condition {
-            Condition::Always | Condition::Present => Condition::Etag(found.etag()),
+            Condition::Always | Condition::Present => Condition::Etag(vec![found.etag()]),
             other => other,
         };
         blocking(move || objects.annotate(&bucket, &key, &condition, change)).await?

@@ -127,6 +127,25 @@ fn a_put_holds_its_conditions_and_one_of_many_is_first() {
 }
 
 #[test]
+fn a_put_holds_a_list_of_etags() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    client.put("/bucket/a", b"old").expect(200);
+    let put = |name: &str, value: &str| {
+        client.send("PUT", "/bucket/a", &[], &[(name, value)], b"new").unwrap().status
+    };
+    let list = format!("\"other\", {}", etag(b"old"));
+    assert_eq!(put("if-none-match", &list), 412);
+    assert_eq!(client.get("/bucket/a").expect(200).body, b"old");
+    assert_eq!(put("if-match", &list), 200);
+    assert_eq!(put("if-match", &list), 412);
+    assert_eq!(put("if-none-match", &list), 200);
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
 fn a_wrong_checksum_is_refused_and_leaves_nothing() {
     let store = Store::new(MEDIA[1], 128);
     let rig = Rig::start(&store);
