@@ -33,6 +33,18 @@ fn source_of(source: CopySource) -> S3Result<(String, String)> {
     }
 }
 
+/// Whether a directive asks for new attributes in place of those of the source.
+fn is_new(directive: Option<&str>) -> S3Result<bool> {
+    match directive {
+        None | Some("COPY") => Ok(false),
+        Some("REPLACE") => Ok(true),
+        Some(other) => {
+            let message = format!("expected the directive COPY or REPLACE, found {other}");
+            Err(refusal(S3ErrorCode::InvalidArgument, message))
+        }
+    }
+}
+
 /// Copies bytes of a body to a new file.
 async fn to_file(
     objects: &Arc<Objects>,
@@ -65,9 +77,8 @@ pub(super) async fn object(
     check_key(&input.key)?;
     // The library does not know that a copy may have conditions on the object that it replaces.
     let condition = conditions::of_headers(&request.headers)?;
-    let is_new = |directive: Option<&str>| directive == Some("REPLACE");
-    let new_metadata = is_new(input.metadata_directive.as_ref().map(MetadataDirective::as_str));
-    let new_tags = is_new(input.tagging_directive.as_ref().map(TaggingDirective::as_str));
+    let new_metadata = is_new(input.metadata_directive.as_ref().map(MetadataDirective::as_str))?;
+    let new_tags = is_new(input.tagging_directive.as_ref().map(TaggingDirective::as_str))?;
     let given = input.attributes()?;
     let conditions = OfRead {
         if_match: input.copy_source_if_match.take(),

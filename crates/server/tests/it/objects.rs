@@ -448,6 +448,22 @@ fn a_copy_holds_conditions_on_the_object_that_it_replaces() {
 }
 
 #[test]
+fn a_copy_refuses_a_directive_that_it_does_not_know() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    client.put("/bucket/a", b"a").expect(200);
+    for name in ["x-amz-metadata-directive", "x-amz-tagging-directive"] {
+        let headers = [("x-amz-copy-source", "/bucket/a"), (name, "replace")];
+        let refused = with(&client, "PUT", "/bucket/b", &headers).expect(400);
+        assert_eq!(refused.all("Code"), ["InvalidArgument"], "{name}");
+    }
+    client.get("/bucket/b").expect(404);
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
 fn an_unchanged_object_is_named_by_its_etag_and_an_empty_one_has_no_ranges() {
     let store = Store::new(Medium::Directory, 0);
     let rig = Rig::start(&store);
