@@ -19,6 +19,9 @@ use super::operations::Operations;
 use super::pieces::pieces;
 use crate::objects::{Header, ObjectRecord};
 
+/// The type of an object that was put without one, as in S3.
+const NO_TYPE: &str = "binary/octet-stream";
+
 /// Bytes of the object that are asked for.
 fn range_of(
     range: Option<dto::Range>,
@@ -80,7 +83,9 @@ macro_rules! described {
             content_encoding: value(attributes, Header::ContentEncoding).map(Into::into),
             content_language: value(attributes, Header::ContentLanguage),
             cache_control: value(attributes, Header::CacheControl),
-            content_type: value(attributes, Header::ContentType).map(Into::into),
+            content_type: value(attributes, Header::ContentType)
+                .or_else(|| Some(NO_TYPE.to_owned()))
+                .map(Into::into),
             expires: expires(attributes),
             e_tag: Some(etag(record.etag())),
             last_modified: Some(time(record.modified)),

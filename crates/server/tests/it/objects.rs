@@ -56,6 +56,7 @@ fn bodies_of_all_sizes_and_their_ranges_come_back() {
             assert!(got.body == body && got.headers["etag"] == etag(&body), "{size} bytes");
             let head = with(&client, "HEAD", "/bucket/a/ü +&", &[]).expect(200);
             assert_eq!(head.headers["content-length"], size.to_string());
+            assert_eq!(head.headers["content-type"], "binary/octet-stream");
             for (from, to) in
                 [(0, 0), (size / 2, size - size / 3), (size.saturating_sub(9), size + 9)]
             {
