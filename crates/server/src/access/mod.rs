@@ -14,3 +14,4 @@ pub(crate) use check::{Check, Note};
 pub(crate) use check::{check_source, rights_of};
 pub use keys::{Keys, KeysError};
 pub use rights::{Need, Rights};
+pub(crate) use signed::is_signed;

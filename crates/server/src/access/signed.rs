@@ -37,29 +37,35 @@ pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> S3Result<()> {
     if query("Signature").is_some() {
         return Ok(());
     }
-    let signed = match query("X-Amz-Signature") {
-        Some(_) => {
-            let expires = query("X-Amz-Expires").and_then(|text| text.parse().ok());
-            if expires.is_none_or(|seconds: u64| seconds > EXPIRES_MAX) {
-                let code = S3ErrorCode::AuthorizationQueryParametersError;
-                let message = format!("X-Amz-Expires: expected at most {EXPIRES_MAX} seconds");
-                return Err(S3Error::with_message(code, message));
-            }
-            query("X-Amz-SignedHeaders").map(|names| names.replace("%3B", ";").replace("%3b", ";"))
+    if query("X-Amz-Signature").is_some() {
+        let expires = query("X-Amz-Expires").and_then(|text| text.parse().ok());
+        if expires.is_none_or(|seconds: u64| seconds > EXPIRES_MAX) {
+            let code = S3ErrorCode::AuthorizationQueryParametersError;
+            let message = format!("X-Amz-Expires: expected at most {EXPIRES_MAX} seconds");
+            return Err(S3Error::with_message(code, message));
         }
-        None => authorization.and_then(|value| signed_in(std::str::from_utf8(value).ok()?)),
-    };
-    let signed = signed.unwrap_or_default();
-    let is_signed = |name: &str| signed.split(';').any(|one| one.eq_ignore_ascii_case(name));
+    }
     let names = headers.keys().map(|name| name.as_str());
     let mut ours = names.filter(|name| name.starts_with("x-amz-") && !IMPLIED.contains(name));
-    match ours.find(|name| !is_signed(name)) {
+    match ours.find(|name| !is_signed(name, uri, headers)) {
         None => Ok(()),
         Some(name) => {
             let message = format!("{name}: expected a signed header");
             Err(S3Error::with_message(S3ErrorCode::AccessDenied, message))
         }
     }
+}
+
+/// Whether a signature of version 4 names this header, if there is one.
+pub(crate) fn is_signed(name: &str, uri: &Uri, headers: &HeaderMap) -> bool {
+    let query = |name| value_in(uri.query().unwrap_or_default(), name);
+    let signed = match query("X-Amz-Signature") {
+        Some(_) => {
+            query("X-Amz-SignedHeaders").map(|names| names.replace("%3B", ";").replace("%3b", ";"))
+        }
+        None => headers.get(AUTHORIZATION).and_then(|value| signed_in(value.to_str().ok()?)),
+    };
+    signed.is_some_and(|names| names.split(';').any(|one| one.eq_ignore_ascii_case(name)))
 }
 
 /// Checks a request without a signature.

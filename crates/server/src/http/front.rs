@@ -5,6 +5,10 @@
 //! machine could send requests, too. So such a server refuses requests that come from a page (with
 //! an `Origin`), and those whose `Host` is no name of the loopback.
 //!
+//! A `Range` that is malformed, or names several ranges, is taken off, so that the client gets the
+//! whole object: RFC 9110 allows it (section 14.2), and S3 does it. The library would refuse the
+//! request. It still does if the header is part of a signature.
+//!
 //! A form of a browser is refused by its head. The library would take its whole file into memory,
 //! for any client, before it asked for a key.
 
@@ -14,9 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, ORIGIN, RANGE};
+use hyper::{Method, Request, Response, StatusCode, Uri};
 use s3s::Body;
+use s3s::dto::Range;
 use s3s::service::S3Service;
 use terrace_env::runner;
 
@@ -24,7 +29,7 @@ use super::chunks::{self, Chunks};
 use super::fate::{Fate, Watched, refusal};
 use super::patience::Patience;
 use super::roster::{Answering, Presence};
-use crate::access::Note;
+use crate::access::{Note, is_signed};
 use crate::admin::{self, Admin};
 use crate::metrics::Metrics;
 
@@ -61,6 +66,9 @@ impl Front {
             refusal(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)
         } else {
             request.extensions_mut().insert(note.clone());
+            if has_unfit_range(&method, &uri, request.headers()) {
+                request.headers_mut().remove(RANGE);
+            }
             let (presence, fate) = (Arc::clone(presence), Fate::default());
             let watched = Watched::of(&request, &fate);
             let patient = |body| Patience::new(body, self.idle_max, presence);
@@ -112,6 +120,18 @@ fn is_form(headers: &HeaderMap) -> bool {
     let mut types = headers.get_all(CONTENT_TYPE).iter();
     types
         .any(|one| one.as_bytes().get(..FORM.len()).is_some_and(|of| of.eq_ignore_ascii_case(FORM)))
+}
+
+/// Whether a read has a `Range` that is not one range, and that can be taken off.
+fn has_unfit_range(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
+    let mut given = headers.get_all(RANGE).iter();
+    let is_fit = match (given.next(), given.next()) {
+        (None, _) => return false,
+        (Some(one), None) => one.to_str().is_ok_and(|text| Range::parse(text).is_ok()),
+        (Some(_), Some(_)) => false,
+    };
+    let is_read = [Method::GET, Method::HEAD].contains(method);
+    is_read && !is_fit && !is_signed(RANGE.as_str(), uri, headers)
 }
 
 /// Whether a `Host` is a name of the loopback, with or without a port.

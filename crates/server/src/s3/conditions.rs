@@ -2,7 +2,8 @@
 //! object that was found, in the order of RFC 9110. Times are compared in seconds.
 
 use hyper::header::{
-    CACHE_CONTROL, ETAG, EXPIRES, HeaderMap, HeaderName, IF_MATCH, IF_NONE_MATCH, LAST_MODIFIED,
+    CACHE_CONTROL, ETAG, EXPIRES, HeaderMap, HeaderName, IF_MATCH, IF_NONE_MATCH, IF_RANGE,
+    LAST_MODIFIED,
 };
 use s3s::dto::{ETag, ETagCondition, Timestamp};
 use s3s::{S3Error, S3ErrorCode, S3Result};
@@ -33,6 +34,14 @@ pub(super) fn of_headers(headers: &HeaderMap) -> S3Result<Condition> {
         value.map(ETagCondition::parse_http_header).transpose().map_err(wrong)
     };
     Ok(of_change(given(IF_MATCH)?, given(IF_NONE_MATCH)?))
+}
+
+/// Whether a range is one of the object that was found. If `If-Range` names another one, by its
+/// ETag or its time, the client gets the whole object (RFC 9110, section 13.1.5).
+pub(super) fn keeps_range(headers: &HeaderMap, found: &ObjectRecord) -> bool {
+    let Some(named) = headers.get(IF_RANGE).map(|value| value.as_bytes()) else { return true };
+    let etag = format!("\"{}\"", found.etag());
+    named == etag.as_bytes() || named == date(&time(found.modified)).as_bytes()
 }
 
 /// Conditions of a read.

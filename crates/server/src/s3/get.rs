@@ -1,19 +1,20 @@
-//! GetObject and HeadObject, with ranges and conditions. A checksum is returned for a whole object
-//! if the client asks for it. An object of an upload in parts can be read by part; any other one is
-//! one part.
+//! GetObject and HeadObject, with ranges and conditions. A range that `If-Range` takes back is not
+//! looked at. A checksum is returned for a whole object if the client asks for it. An object of an
+//! upload in parts can be read by part; any other one is one part.
 
 use std::ops::Range;
 
 use hyper::StatusCode;
+use hyper::header::{CONTENT_RANGE, HeaderMap};
 use s3s::dto::{
     self, ChecksumMode, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput,
 };
-use s3s::{S3ErrorCode, S3Request, S3Response, S3Result};
+use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result};
 
 use super::answer::{etag, refusal, size, time};
 use super::attributes::{expires, to_metadata, value};
 use super::blocking::blocking;
-use super::conditions::OfRead;
+use super::conditions::{OfRead, keeps_range};
 use super::digests::set_checksum;
 use super::operations::Operations;
 use super::pieces::pieces;
@@ -37,12 +38,19 @@ fn range_of(
         }
         // The library takes the last bytes of an empty object for a range of none.
         (Some(range), None) => {
-            range.check(record.size).ok().filter(|range| !range.is_empty()).ok_or_else(|| {
-                let size = record.size;
-                refusal(S3ErrorCode::InvalidRange, format!("expected a range in {size} bytes"))
-            })
+            let range = range.check(record.size).ok().filter(|range| !range.is_empty());
+            range.ok_or_else(|| outside(record.size))
         }
     }
+}
+
+/// The refusal of a range outside of an object, with its size (RFC 9110, section 15.5.17).
+fn outside(size: u64) -> S3Error {
+    let mut error = refusal(S3ErrorCode::InvalidRange, format!("expected a range in {size} bytes"));
+    if let Ok(value) = format!("bytes */{size}").parse() {
+        error.set_headers(HeaderMap::from_iter([(CONTENT_RANGE, value)]));
+    }
+    error
 }
 
 /// Bytes of a part.
@@ -105,7 +113,7 @@ pub(super) async fn get(
     of: &Operations,
     request: S3Request<GetObjectInput>,
 ) -> S3Result<S3Response<GetObjectOutput>> {
-    let (objects, input) = (of.objects(), request.input);
+    let (objects, headers, input) = (of.objects(), request.headers, request.input);
     let found = blocking(move || objects.get(&input.bucket, &input.key)).await?;
     let record = &found.record;
     let conditions = OfRead {
@@ -116,8 +124,9 @@ pub(super) async fn get(
     };
     conditions.check(record)?;
     let is_of_parts = input.part_number.is_some();
-    let range = range_of(input.range, input.part_number, record)?;
-    let is_part = (input.range.is_some() || is_of_parts) && !range.is_empty();
+    let asked = input.range.filter(|_| keeps_range(&headers, record));
+    let range = range_of(asked, input.part_number, record)?;
+    let is_part = (asked.is_some() || is_of_parts) && !range.is_empty();
     let mode = input.checksum_mode;
     let mut output = described!(GetObjectOutput, record, &range, is_part, is_of_parts, mode);
     let tags = i32::try_from(record.attributes.tags.len()).unwrap_or(i32::MAX);
@@ -130,7 +139,7 @@ pub(super) async fn head(
     of: &Operations,
     request: S3Request<HeadObjectInput>,
 ) -> S3Result<S3Response<HeadObjectOutput>> {
-    let (objects, input) = (of.objects(), request.input);
+    let (objects, headers, input) = (of.objects(), request.headers, request.input);
     let record = blocking(move || objects.head(&input.bucket, &input.key)).await?;
     let conditions = OfRead {
         if_match: input.if_match,
@@ -140,8 +149,9 @@ pub(super) async fn head(
     };
     conditions.check(&record)?;
     let is_of_parts = input.part_number.is_some();
-    let range = range_of(input.range, input.part_number, &record)?;
-    let is_part = (input.range.is_some() || is_of_parts) && !range.is_empty();
+    let asked = input.range.filter(|_| keeps_range(&headers, &record));
+    let range = range_of(asked, input.part_number, &record)?;
+    let is_part = (asked.is_some() || is_of_parts) && !range.is_empty();
     let mode = input.checksum_mode;
     let output = described!(HeadObjectOutput, &record, &range, is_part, is_of_parts, mode);
     Ok(S3Response::new(output))

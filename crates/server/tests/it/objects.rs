@@ -494,6 +494,38 @@ fn an_unchanged_object_is_named_by_its_etag_and_an_empty_one_has_no_ranges() {
 }
 
 #[test]
+fn a_range_that_is_none_or_of_another_object_is_answered_by_the_whole_object() {
+    let store = Store::new(Medium::Directory, 0);
+    let secrets = "[[key]]\naccess = 'a'\nsecret = '0123456789abcdef'\nbuckets = {'*' = 'write'}";
+    let rig = Rig::start_with(&store, |options| options.keys = crate::rig::keys(secrets));
+    let client = rig.client_as("a", "0123456789abcdef");
+    client.put("/bucket", b"").expect(200);
+    client.put("/bucket/a", b"0123456789").expect(200);
+    for method in ["GET", "HEAD"] {
+        for range in ["bytes=0-1,3-4", "bytes=5-2", "bytes=abc", "items=0-1"] {
+            let got = with(&client, method, "/bucket/a", &[("range", range)]).expect(200);
+            assert_eq!(got.headers["content-length"], "10", "{range}");
+        }
+        let outside = with(&client, method, "/bucket/a", &[("range", "bytes=10-")]).expect(416);
+        assert_eq!(outside.headers["content-range"], "bytes */10");
+    }
+    let now = with(&client, "HEAD", "/bucket/a", &[]).expect(200);
+    let past = "Mon, 01 Jan 2001 00:00:00 GMT";
+    for (named, status) in [
+        (now.headers["etag"].as_str(), 206),
+        (now.headers["last-modified"].as_str(), 206),
+        ("\"other\"", 200),
+        (past, 200),
+        ("W/\"other\"", 200),
+    ] {
+        let headers = [("range", "bytes=8-"), ("if-range", named)];
+        let got = with(&client, "GET", "/bucket/a", &headers).expect(status);
+        assert_eq!(got.body, if status == 206 { &b"89"[..] } else { b"0123456789" }, "{named}");
+    }
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
 fn a_part_is_copied_from_a_range_within_its_source_only() {
     let store = Store::new(Medium::Directory, 0);
     let rig = Rig::start(&store);
