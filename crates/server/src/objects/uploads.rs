@@ -5,6 +5,8 @@
 //!   replaces it.
 //! - A completion is one transaction: it writes the object, and removes the upload and its parts.
 //!   Files of parts that it does not name, and of the old object, are removed after that.
+//! - A client that has not got the answer repeats its completion. As long as the object has the
+//!   named parts, the repetition changes nothing, and has the same answer.
 //! - An abort removes the upload and its parts in one transaction, and then their files.
 
 use std::collections::BTreeMap;
@@ -156,7 +158,13 @@ impl Objects {
     ) -> Result<ObjectRecord, Fault> {
         let (record, old, unused) = self.change(|entries| {
             check_bucket(entries, bucket)?;
-            let upload = check_upload(entries, bucket, name, id)?;
+            let upload = match check_upload(entries, bucket, name, id) {
+                Err(Fault::NoSuchUpload) => {
+                    let record = completed(entries, (bucket, name), chosen)?;
+                    return Ok((record, None, Parts::new()));
+                }
+                upload => upload?,
+            };
             let old = found_in(entries, bucket, name)?;
             condition.check(name, old.as_ref())?;
             let mut parts = parts_in(entries, id)?;
@@ -242,6 +250,23 @@ fn remove_upload(
 
 fn segments_of(parts: Parts) -> Vec<Segment> {
     parts.into_values().map(|part| part.segment).collect()
+}
+
+/// The object that an earlier completion has made of parts with these ETags.
+fn completed(
+    entries: &TransactionKeySpace<'_>,
+    (bucket, name): (&str, &str),
+    chosen: &Chosen,
+) -> Result<ObjectRecord, Fault> {
+    let mut md5 = Md5::new();
+    for part in &chosen.parts {
+        let digest = u128::from_str_radix(&part.etag, 16).map_err(|_| Fault::NoSuchUpload)?;
+        md5.update(&digest.to_be_bytes());
+    }
+    let (count, md5) = (chosen.parts.len(), md5.finalize());
+    let found = found_in(entries, bucket, name)?;
+    let found = found.filter(|one| usize::from(one.parts) == count && one.md5 == md5);
+    found.ok_or(Fault::NoSuchUpload)
 }
 
 /// The object of chosen parts, which are taken out of `parts`.

@@ -217,6 +217,10 @@ fn an_upload_becomes_the_object_of_its_parts() {
         assert_eq!(got.body, [&one[one.len() - 10..], &two[..10]].concat());
         assert_eq!(rig.objects.body_files(), 2);
         complete(&client, "/bucket/big", &id, &[("1", first)]).expect(404);
+        // A client that has not got the answer.
+        let again = complete(&client, "/bucket/big", &id, &[("1", first), ("7", last)]);
+        assert!(again.expect(200).text().contains(&whole));
+        assert_eq!(rig.objects.body_files(), 2);
         let id = upload(&client, "/bucket/other");
         part(&client, "/bucket/other", &id, "1", &two).expect(200);
         let aborted = client.ask("DELETE", "/bucket/other", &[("uploadId", &id)]);
