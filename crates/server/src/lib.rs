@@ -10,6 +10,7 @@
 //! | [`objects`] | buckets, objects and uploads, as entries and files of the store |
 //! | `admin`, `metrics`, `exposition` | the pages under `/-/` |
 //! | `place`, `notify`, [`arguments`] | the store at a path, systemd, the command line |
+//! | `failure` | the exit code |
 //!
 //! # Invariants
 //! - An object is whole or absent, and an acknowledged change is durable: [`objects`] has the
@@ -27,6 +28,7 @@ mod access;
 mod admin;
 pub mod arguments;
 mod exposition;
+mod failure;
 mod http;
 mod metrics;
 mod notify;

@@ -15,7 +15,7 @@ use terrace::{Db, Devices, Error, ErrorKind, Options, Store};
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// The store, or the drive, cannot be opened.
-    #[error("{0}: {1}")]
+    #[error("{}", named(.0, .1))]
     Store(PathBuf, Error),
     /// The second drive is not known.
     #[error(
@@ -25,6 +25,12 @@ pub enum PlaceError {
     /// There is no store.
     #[error("{0}: expected a store, found none; make one with `terrace format {0}`")]
     NoStore(PathBuf),
+}
+
+/// An error with the path before it, unless it names the path itself.
+fn named(path: &Path, error: &Error) -> String {
+    let (path, error) = (path.display().to_string(), error.to_string());
+    if error.contains(&path) { error } else { format!("{path}: {error}") }
 }
 
 /// Opens the store.

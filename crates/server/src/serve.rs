@@ -2,6 +2,7 @@
 //!
 //! Events go to standard error. systemd is told when the server answers requests, and when it
 //! ends. A second signal ends the process at once: acknowledged changes are durable all the same.
+//! The exit codes are those of the program `terrace`: `docs/cli.md` lists them.
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -16,6 +17,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::arguments::Arguments;
+use crate::failure::Failure;
 use crate::notify::{READY, STOPPING, notify};
 use crate::place;
 use crate::server::Server;
@@ -25,9 +27,9 @@ pub fn serve(arguments: &Arguments) -> ExitCode {
     log(arguments.log);
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            tracing::error!("{message}");
-            ExitCode::FAILURE
+        Err(failure) => {
+            tracing::error!("{}", failure.message);
+            ExitCode::from(failure.code)
         }
     }
 }
@@ -42,9 +44,8 @@ fn log(level: Level) {
     tracing_subscriber::registry().with(lines).with(shown).init();
 }
 
-fn run(arguments: &Arguments) -> Result<(), String> {
-    let in_words = |error: &dyn std::error::Error| error.to_string();
-    let options = arguments.options().map_err(|error| in_words(&error))?;
+fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let options = arguments.options()?;
     if options.keys.is_empty() {
         tracing::warn!("no keys: every program of this machine may read and write");
     }
@@ -52,14 +53,10 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         tracing::warn!("no TLS: others on the way can read objects");
     }
     let threads = usize::from(arguments.threads);
-    let runtime = runtime(threads).map_err(|error| in_words(&error))?;
-    let db = place::open(&arguments.store, arguments.second.as_deref());
-    let db = db.map_err(|error| match place::is_in_use(&error) {
-        true => format!("{error}; stop the other process first"),
-        false => error.to_string(),
-    })?;
+    let runtime = runtime(threads)?;
+    let db = place::open(&arguments.store, arguments.second.as_deref())?;
     runtime.block_on(async {
-        let server = Server::start(db, options).await.map_err(|error| in_words(&error))?;
+        let server = Server::start(db, options).await?;
         let swept = server.swept();
         if swept.missing > 0 {
             tracing::error!(files = swept.missing, "objects name files that are not there");
@@ -73,7 +70,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         let (end, ends) = watch::channel(false);
         tokio::spawn(signals(end));
         notify(READY);
-        let cut_off = server.run(ends).await.map_err(|error| in_words(&error))?;
+        let cut_off = server.run(ends).await?;
         tracing::info!(cut_off, "closed");
         Ok(())
     })
@@ -89,12 +86,17 @@ async fn signals(end: watch::Sender<bool>) {
     let streams = signal(SignalKind::terminate())
         .and_then(|terminate| Ok((terminate, signal(SignalKind::interrupt())?)));
     let Ok((mut terminate, mut interrupt)) = streams else { return };
-    let mut next =
-        async || tokio::select! { _ = terminate.recv() => {} _ = interrupt.recv() => {} };
+    let mut next = async || {
+        tokio::select! {
+            _ = terminate.recv() => SignalKind::terminate(),
+            _ = interrupt.recv() => SignalKind::interrupt(),
+        }
+    };
     next().await;
     notify(STOPPING);
     tracing::info!("ending: requests in flight are finished");
     let _ = end.send(true);
-    next().await;
-    std::process::exit(1);
+    let second = next().await;
+    // As shells have it.
+    std::process::exit(128 + second.as_raw_value());
 }

@@ -18,7 +18,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use s3s::auth::SecretKey;
 use serde::Deserialize;
@@ -34,8 +34,8 @@ const OTHERS: u32 = 0o007;
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
     /// The file cannot be read.
-    #[error("cannot read the keys: {0}")]
-    Io(#[from] io::Error),
+    #[error("{0}: cannot read the keys: {1}")]
+    Io(PathBuf, io::Error),
     /// The file is no list of keys.
     #[error("the file of keys: {0}")]
     Syntax(String),
@@ -85,13 +85,14 @@ impl fmt::Debug for Keys {
 impl Keys {
     /// Keys of a file.
     pub fn read(path: &Path) -> Result<Self, KeysError> {
-        let mut file = File::open(path)?;
-        let mode = file.metadata()?.mode();
+        let failed = |error| KeysError::Io(path.to_owned(), error);
+        let mut file = File::open(path).map_err(failed)?;
+        let mode = file.metadata().map_err(failed)?.mode();
         if mode & OTHERS != 0 {
             return Err(KeysError::Open(mode & 0o777));
         }
         let mut text = String::new();
-        file.read_to_string(&mut text)?;
+        file.read_to_string(&mut text).map_err(failed)?;
         Self::parse(&text)
     }
 

@@ -1,13 +1,14 @@
 //! The server's tests. Most run a server in this process, on a free port, over a directory and over
 //! the image of a drive, and speak to it with a small client of their own (`client`), which signs
-//! as S3 has it. `kills` runs the program. The clients `boto3`, `rclone` and `s3cmd` are run by
-//! `cargo xtask test`, from `tests/clients`.
+//! as S3 has it. `kills` and `exits` run the program. The clients `boto3`, `rclone` and `s3cmd` are
+//! run by `cargo xtask test`, from `tests/clients`.
 
 mod chunks;
 mod client;
 mod crowds;
 mod cuts;
 mod dashboards;
+mod exits;
 mod hostile;
 mod kills;
 mod leftovers;
