@@ -7,6 +7,7 @@
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
+use rustix::process::Signal;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -54,6 +55,11 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let threads = usize::from(arguments.threads);
     let runtime = runtime(threads)?;
+    let entered = runtime.enter();
+    // A write beyond the largest file that the host allows (`ulimit -f`) is then an error of that
+    // write, and does not end the process. The signal itself is not waited for.
+    let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+    drop(entered);
     let db = place::open(&arguments.store, arguments.second.as_deref())?;
     runtime.block_on(async {
         let server = Server::start(db, options).await?;

@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::rig::{Medium, Store};
+use crate::client::Client;
+use crate::kills::started;
+use crate::rig::{Medium, Store, bytes};
 
 /// Runs the program on a store that it cannot serve; its exit code and its messages.
 fn run(store: &Path, options: &[&str]) -> (Option<i32>, String) {
@@ -71,4 +73,23 @@ fn files_of_keys_and_certificates_are_named_in_errors() {
     assert_eq!(code, Some(1), "{message}");
     let (code, message) = run(&store.path(), &["--listen", "0.0.0.0:0"]);
     assert_eq!(code, Some(2), "{message}");
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error_of_a_put_and_does_not_end_the_server() {
+    let store = Store::new(Medium::Directory, 0);
+    // 2,000 blocks of 512 bytes.
+    let script = "ulimit -f 2000; exec \"$0\" \"$1\" --listen 127.0.0.1:0";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_terrace-serve")]).arg(store.path());
+    let (mut child, address) = started(&mut command);
+    let client = Client { address, key: None };
+    client.put("/bucket", b"").expect(200);
+    client.put("/bucket/small", &bytes(1, 200_000)).expect(200);
+    let large = client.send("PUT", "/bucket/large", &[], &[], &bytes(2, 3_000_000));
+    assert_ne!(large.expect("an answer").status, 200);
+    assert!(client.get("/bucket/small").expect(200).body == bytes(1, 200_000));
+    client.get("/bucket/large").expect(404);
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

@@ -36,13 +36,14 @@ struct Known {
 }
 
 fn start(path: &Path) -> (Child, SocketAddr) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_terrace-serve"))
-        .arg(path)
-        .args(["--listen", "127.0.0.1:0", "--log", "info"])
-        .env_remove("TERRACE_ACCESS_KEY")
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_terrace-serve"));
+    started(command.arg(path).args(["--listen", "127.0.0.1:0", "--log", "info"]))
+}
+
+/// Starts the program, and waits until it listens.
+pub(crate) fn started(command: &mut Command) -> (Child, SocketAddr) {
+    command.env_remove("TERRACE_ACCESS_KEY").stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program");
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
     let address = loop {
         let line = lines.next().expect("an address").expect("a line");
