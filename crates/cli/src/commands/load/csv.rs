@@ -5,7 +5,8 @@
 //! - The first row names the columns, unless the input has no header.
 //! - One column is the key. The value is another column; by default, the other one of two columns,
 //!   or of a row with more columns the whole row as a JSON object of text fields.
-//! - A row with more or fewer fields than the first row is refused.
+//! - A row with more or fewer fields than the first row is refused, and so is a line with a
+//!   carriage return between rows: the rows after it would be lost.
 //! - Bytes of fields are stored as they are. Only a JSON object needs fields in UTF-8.
 //!
 //! The `csv-core` crate finds the fields.
@@ -74,8 +75,13 @@ impl Csv {
             return Ok(Some(Line::Other));
         }
         self.is_open = true;
-        if !self.feed(line) && !self.feed(b"\n") {
-            return Ok(None);
+        let Some(rest) = self.feed(line).or_else(|| self.feed(b"\n")) else { return Ok(None) };
+        if rest.iter().any(|&byte| byte != b'\r') {
+            return Err(wrong(format_args!(
+                "rows that end with a newline, found a carriage return, and `{}` after it; in a \
+                 field it needs quotes",
+                Escaped(&rest[..rest.len().min(20)])
+            )));
         }
         self.is_open = false;
         let (_, count) = std::mem::take(&mut self.filled);
@@ -96,8 +102,8 @@ impl Csv {
         check_size(layout.entry(&row)?).map(Some)
     }
 
-    /// Gives bytes to the reader; whether they complete a row.
-    fn feed(&mut self, mut bytes: &[u8]) -> bool {
+    /// Gives bytes to the reader. If they complete a row, returns the bytes after it.
+    fn feed<'a>(&mut self, mut bytes: &'a [u8]) -> Option<&'a [u8]> {
         while !bytes.is_empty() {
             let (at, field) = self.filled;
             let (result, read, written, ended) =
@@ -105,13 +111,13 @@ impl Csv {
             bytes = &bytes[read..];
             self.filled = (at + written, field + ended);
             match result {
-                ReadRecordResult::InputEmpty => return false,
+                ReadRecordResult::InputEmpty => return None,
                 ReadRecordResult::OutputFull => self.fields.resize(2 * self.fields.len(), 0),
                 ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
-                ReadRecordResult::Record | ReadRecordResult::End => return true,
+                ReadRecordResult::Record | ReadRecordResult::End => return Some(bytes),
             }
         }
-        false
+        None
     }
 }
 
@@ -292,5 +298,7 @@ mod tests {
         all(csv(None, None, true), &[b"i,a,a"], "found two of the name `a`");
         all(csv(None, None, false), &[b"1,2,3"], "--value with the number of a column");
         all(csv(None, None, true), &[b"i,a,b", b"1,\xff,2"], "text in UTF-8, found `\\xff`");
+        all(csv(None, None, true), &[b"id,a\r1,x\r2,y\r"], "and `1,x\\r2,y\\r` after it");
+        all(csv(None, None, true), &[b"id,a", b"1,x\ry"], "a carriage return, and `y` after it");
     }
 }
