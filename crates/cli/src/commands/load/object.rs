@@ -23,7 +23,7 @@ pub(super) fn entry(line: &[u8], key: &str, value: Option<&str>) -> Result<Line,
         .map_err(|error| wrong(format_args!("a JSON object: {error}")))?;
     let key = bytes_of_key(key, find(&fields, key)?)?;
     let value = match value {
-        Some(name) => bytes_of_value(find(&fields, name)?),
+        Some(name) => bytes_of_value(name, find(&fields, name)?)?,
         None => text.to_vec(),
     };
     check_size(Line::Entry(key, value))
@@ -52,11 +52,16 @@ fn bytes_of_key(name: &str, json: &str) -> Result<Vec<u8>, Failure> {
     }
 }
 
-fn bytes_of_value(json: &str) -> Vec<u8> {
-    match serde_json::from_str(json) {
-        Ok(Value::String(text)) => text.into_bytes(),
-        _ => json.as_bytes().to_vec(),
+fn bytes_of_value(name: &str, json: &str) -> Result<Vec<u8>, Failure> {
+    if !json.starts_with('"') {
+        return Ok(json.as_bytes().to_vec());
     }
+    // Half of a surrogate pair is JSON, but no text.
+    let text = serde_json::from_str::<String>(json).map_err(|_| {
+        let (name, found) = (Escaped(name.as_bytes()), Escaped(json.as_bytes()));
+        wrong(format_args!("text of whole characters as `{name}`, found {found}"))
+    })?;
+    Ok(text.into_bytes())
 }
 
 #[cfg(test)]
@@ -94,6 +99,8 @@ mod tests {
         refused(r#"{"k":1.5}"#, "text or a whole number as `k`, found 1.5");
         refused(r#"{"k":["a"]}"#, "found [\"a\"]");
         refused("[1]", "a JSON object");
+        let half = entry(br#"{"k":"a","v":"\ud800"}"#, "k", Some("v")).unwrap_err();
+        assert!(half.message.contains("whole characters as `v`"), "{}", half.message);
         refused(r#"{"k":"#, "a JSON object");
     }
 }
