@@ -7,7 +7,8 @@
 //! - Where a path of the store needs a directory, a file or a link in its place is an error. Where
 //!   a file or link is to be written, one that exists is an error unless `--overwrite` is given,
 //!   which replaces it; a directory there is an error in any case.
-//! - After an error, earlier written files stay.
+//! - After an error or a signal, earlier written files stay, whole. A file that could not be
+//!   written to its end is removed. A second signal ends the process at once.
 //! - The store has no modes, times or empty directories, so these are not restored.
 
 use std::fs::{self, OpenOptions};
@@ -15,6 +16,8 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use serde_json::json;
 use terrace::fs::Access;
@@ -26,7 +29,7 @@ use super::target::Target;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, counted};
 use crate::progress::Progress;
-use crate::tree;
+use crate::{signals, tree};
 
 /// Write a directory tree that was imported.
 #[derive(clap::Args)]
@@ -53,21 +56,25 @@ impl Export {
     fn export(&self, output: &Output) -> Result<(), Failure> {
         let links = self.space.links()?;
         let db = self.target.db(Access::ReadOnly)?;
+        let space = self.space.find(&db)?;
         match fs::create_dir_all(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 tree::check_directory(&self.dir)?;
             }
             other => other.map_err(|error| Failure::path(&self.dir, &error))?,
         }
+        let ended_by = Arc::new(AtomicI32::new(0));
+        let told = Arc::clone(&ended_by);
+        signals::watch(move |signal| told.store(signal, Ordering::Release))
+            .map_err(|error| Failure::from(error).while_doing("waiting for signals"))?;
         let progress = Progress::pieces("exporting", 0);
         let mut left_out = Vec::new();
-        let space = self.space.find(&db)?;
-        let (files, bytes) = self.each(&space, &mut left_out, |path, value| {
+        let (files, bytes) = self.each(&space, &mut left_out, &ended_by, |path, value| {
             progress.add(1);
             write_file(path, value)
         })?;
         let links = match db.key_space(&links) {
-            Ok(space) => self.each(&space, &mut left_out, link)?.0,
+            Ok(space) => self.each(&space, &mut left_out, &ended_by, link)?.0,
             // A tree without links.
             Err(_) => 0,
         };
@@ -86,17 +93,27 @@ impl Export {
         skip::tell(&db, &left_out, false, output)
     }
 
-    /// Makes something at the place of each key of a space; counts keys and bytes of values.
+    /// Makes something at the place of each key of a space, until a signal comes; counts keys and
+    /// bytes of values.
     fn each(
         &self,
         space: &KeySpace,
         left_out: &mut Vec<LeftOut>,
+        ended_by: &AtomicI32,
         make: impl Fn(&Path, &[u8]) -> io::Result<()>,
     ) -> Result<(u64, u64), Failure> {
         let (mut entries, mut bytes) = (0, 0);
         let scan = self.skip.entries(space, Bounds::all(), false)?;
         left_out.extend(scan.left_out);
         for entry in scan.entries {
+            let signal = ended_by.load(Ordering::Acquire);
+            if signal != 0 {
+                let message = format!(
+                    "ended by {}; files that were written are whole",
+                    signals::name(signal)
+                );
+                return Err(Failure::new(Kind::Signal(signal), message));
+            }
             let (key, value) = entry?;
             let path = tree::place(&self.dir, &key)?;
             make_parents(&self.dir, &path)?;
@@ -118,7 +135,9 @@ impl Export {
 }
 
 fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).open(path)?.write_all(contents)
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    // A part of a file could be taken for all of it.
+    file.write_all(contents).inspect_err(|_| drop(fs::remove_file(path)))
 }
 
 fn link(path: &Path, target: &[u8]) -> io::Result<()> {

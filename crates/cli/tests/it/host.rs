@@ -94,6 +94,37 @@ fn a_measurement_that_was_told_to_ignore_the_end_of_its_terminal_goes_on() {
 }
 
 #[test]
+fn an_interrupted_export_leaves_whole_files_only() {
+    const SIZE: usize = 10_000;
+    let place = Place::formatted("256MiB", "1MiB");
+    let entries = (0..6000u32).map(|number| format!("{number:04}\t{}\n", "v".repeat(SIZE)));
+    std::fs::write(place.path().join("entries"), entries.collect::<String>()).unwrap();
+    place.ok(&["load", "d.img", "entries", "--sorted"]);
+    let out = place.path().join("out");
+    let mut child = Command::new("env")
+        .args(["--default-signal=TERM", env!("CARGO_BIN_EXE_terrace"), "export", "d.img", "out"])
+        .current_dir(place.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while std::fs::read_dir(&out).map_or(0, Iterator::count) < 100 {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended");
+        runner::sleep(Duration::from_millis(1));
+    }
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-s", "TERM", &id]).status().unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended.status), Some(15), "{error}");
+    assert!(error.contains("ended by SIGTERM; files that were written are whole"), "{error}");
+    let files = names(&out);
+    assert!(files.len() < 6000);
+    for name in files {
+        assert_eq!(std::fs::metadata(out.join(&name)).unwrap().len(), SIZE as u64, "{name}");
+    }
+}
+
+#[test]
 fn a_limit_of_file_sizes_is_an_error_and_leaves_nothing() {
     let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "value"]);
@@ -102,6 +133,7 @@ fn a_limit_of_file_sizes_is_an_error_and_leaves_nothing() {
         ("checkpoint d.img copy.img", "copy.img"),
         ("checkpoint d.img copy/", "copy/LOCK"),
         ("scan d.img --values --json", "copy/JOURNAL-000001"),
+        ("export d.img out", "out/key"),
     ] {
         // Blocks of 512 bytes.
         let script = format!("ulimit -f 0; exec \"$0\" {command} > output");
