@@ -1,8 +1,8 @@
 //! [`Source`]: a store that a command reads. It is opened, or, if another process has it open,
 //! looked at through the live window of that process.
 //!
-//! - A store is opened first. Only if it is in use is the other process asked. If that has closed
-//!   the store meanwhile, it is opened after all.
+//! - A store is opened first. Only if it is in use is the other process asked. If that offers no
+//!   window, it may be about to open or to close the store: both are tried again for a second.
 //! - Through a window, a scan does not skip damage.
 //! - With [`Alone`] neither is done: a [`Reader`] reads the medium next to the other process.
 
@@ -13,13 +13,10 @@ use terrace::device::Geometry;
 use terrace::fs::{Access, Fs};
 use terrace::live::{Live, Overview, Owner, ZoneMap};
 use terrace::{ByteCount, Checkpointed, Db, Reader, Store, TableComparison};
+use terrace_env::runner;
 
-use super::target::Target;
+use super::target::{PAUSE, TRIES, Target};
 use crate::failure::{Failure, Kind};
-
-/// How often a store is tried that is in use, while no process offers a window to it: it may be
-/// about to be closed, or to be opened.
-const TRIES: u32 = 3;
 
 /// See the [module](self).
 pub(crate) enum Source {
@@ -68,8 +65,9 @@ fn open_or_ask<T>(
     target: &Target,
     open: impl Fn() -> Result<T, Failure>,
 ) -> Result<Result<T, Live>, Failure> {
-    let mut tries = 1;
+    let mut tries = TRIES;
     loop {
+        tries -= 1;
         let failure = match open() {
             Ok(opened) => return Ok(Ok(opened)),
             Err(failure) if failure.kind != Kind::InUse => return Err(failure),
@@ -79,10 +77,10 @@ fn open_or_ask<T>(
         if let Ok(Some(live)) = asked {
             return Ok(Err(live));
         }
-        if tries == TRIES || asked.is_err() {
+        if tries == 0 || asked.is_err() {
             return Err(target.told_how_to_look(failure));
         }
-        tries += 1;
+        runner::sleep(PAUSE);
     }
 }
 

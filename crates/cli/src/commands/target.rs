@@ -33,8 +33,8 @@ use crate::failure::{Failure, Kind};
 use crate::screen::Screen;
 
 /// How often a store is tried that is in use, and the pause in between: a second in all.
-const TRIES: u32 = 20;
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const TRIES: u32 = 20;
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 /// A drive or directory, as one types it.
 #[derive(Clone, clap::Args)]
@@ -299,10 +299,10 @@ impl Target {
         self.opened(Access::ReadWrite, under, create)
     }
 
-    /// Opens the store. One that is to be written may be in use for a moment, by a command that
-    /// reads it: it is tried again, unless another process has it open for writing.
+    /// Opens the store. It may be in use for a moment, by another command: it is tried again,
+    /// unless another process offers a live window to it.
     fn opened(&self, access: Access, under: &Under, create: bool) -> Result<Db, Failure> {
-        let mut tries = if access == Access::ReadWrite { TRIES } else { 1 };
+        let mut tries = TRIES;
         loop {
             tries -= 1;
             let failure = match self.open(access, under, create) {

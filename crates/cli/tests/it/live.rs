@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
+use terrace::device::{Access, Emulator};
 use terrace_env::runner;
 
 use crate::program::Place;
@@ -207,6 +208,22 @@ fn a_user_sees_what_the_rights_of_the_image_allow() {
 
 fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|found| found.uid() == 0)
+}
+
+#[test]
+fn a_command_waits_for_another_one_that_is_about_to_close_the_store() {
+    let place = Place::formatted("64MiB", "1MiB");
+    place.ok(&["put", "d.img", "key", "value"]);
+    for words in [&["get", "d.img", "key"][..], &["scan", "d.img"], &["export", "d.img", "out"]] {
+        // Like a command that has not opened its window yet, or has closed it.
+        let held = Emulator::open_image(place.path().join("d.img"), Access::ReadWrite).unwrap();
+        let holder = runner::spawn("holder", move || {
+            runner::sleep(Duration::from_millis(300));
+            drop(held);
+        });
+        place.ok(words);
+        holder.join();
+    }
 }
 
 #[test]
