@@ -244,7 +244,7 @@ impl Checkpoint {
         let is_ours = !opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::InUse);
         opened.and_then(|store| self.copy(db, store)).map_err(|error| {
             let mut failure = self.failure(&error);
-            if was_blank && is_ours {
+            if was_blank && is_ours && self.to.exists() {
                 failure.message += &match empty_directory(&self.to) {
                     Ok(()) => "; nothing was copied, the directory is empty again".to_owned(),
                     Err(error) => format!(

@@ -86,6 +86,14 @@ fn an_unfinished_copy_is_refused_until_the_checkpoint_is_repeated() {
 }
 
 #[test]
+fn a_copy_whose_directory_cannot_be_made_says_that_alone() {
+    let place = Place::formatted("64MiB", "1MiB");
+    let message = place.fails(5, &["checkpoint", "d.img", "/proc/none/"]);
+    assert!(message.contains("creating /proc/none"), "{message}");
+    assert!(!message.contains("could not be emptied"), "{message}");
+}
+
+#[test]
 fn an_unfinished_copy_on_two_drives_is_completed_on_both() {
     let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "value"]);
