@@ -12,11 +12,12 @@
 //!   batches that were written before stay.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use terrace::{Batch, Bounds, Db, Durability, KeySpace};
+use terrace::{Batch, Bounds, ByteCount, Db, Durability, KeySpace, VALUE_BYTES_MAX};
 
 use crate::failure::{Failure, Kind};
 use crate::tree::{Content, Entry};
@@ -178,8 +179,37 @@ fn is_empty(space: &KeySpace, bounds: Bounds) -> Result<bool, Failure> {
     Ok(space.scan(bounds)?.next().transpose()?.is_none())
 }
 
-/// The contents of a file of the tree below `root`.
+/// The contents of a file of the tree below `root`. One that has grown beyond the largest value
+/// since the walk is refused; some files of `/proc` and `/sys` have no end.
 pub(crate) fn read(root: &Path, path: &[u8]) -> Result<Vec<u8>, Failure> {
     let path = root.join(OsStr::from_bytes(path));
-    fs::read(&path).map_err(|error| Failure::path(&path, &error))
+    let mut contents = Vec::new();
+    let read = File::open(&path)
+        .and_then(|file| file.take(VALUE_BYTES_MAX as u64 + 1).read_to_end(&mut contents));
+    read.map_err(|error| Failure::path(&path, &error))?;
+    if contents.len() <= VALUE_BYTES_MAX {
+        return Ok(contents);
+    }
+    let (path, limit) = (path.display(), ByteCount(VALUE_BYTES_MAX as u64).exact());
+    let message = format!("{path}: expected a file of at most {limit}, found more bytes in it");
+    Err(Failure::new(Kind::Failed, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_has_grown_beyond_the_largest_value_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let file = File::create(root.path().join("a")).unwrap();
+        file.set_len(VALUE_BYTES_MAX as u64).unwrap();
+        assert_eq!(read(root.path(), b"a").unwrap().len(), VALUE_BYTES_MAX);
+        file.set_len(VALUE_BYTES_MAX as u64 + 1).unwrap();
+        let message = read(root.path(), b"a").unwrap_err().message;
+        assert!(
+            message.ends_with("at most 67108864 B (64 MiB), found more bytes in it"),
+            "{message}"
+        );
+    }
 }
