@@ -78,7 +78,7 @@ impl Failure {
     pub(crate) fn path(path: &Path, error: &std::io::Error) -> Self {
         let kind = match error.kind() {
             std::io::ErrorKind::NotFound => Kind::NotFound,
-            std::io::ErrorKind::StorageFull => Kind::NoSpace,
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Kind::NoSpace,
             _ => Kind::Failed,
         };
         Self::new(kind, format!("{}: {error}", path.display()))
@@ -246,6 +246,7 @@ mod tests {
             (Failure::from(StoreError::ReadOnly("a put")), 1),
             (Failure::from(DeviceError::PowerLost), 1),
             (Failure::path(Path::new("drive.img"), &missing), 5),
+            (Failure::path(Path::new("out/a"), &io::ErrorKind::QuotaExceeded.into()), 4),
             (Failure::from(DeviceError::host("open", missing)), 5),
             (Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)), 0),
         ] {
