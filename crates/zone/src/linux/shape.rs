@@ -13,8 +13,9 @@ const CONVENTIONAL: u8 = 1;
 /// The geometry of a device without zones. A remainder after the last physical block is not used.
 pub(super) fn plain(queue: &Queue, bytes: u64) -> Result<Geometry, GeometryError> {
     let logical_block = queue.logical_block;
-    // The unit of tearing; the engine's largest is a page.
-    let physical_block = queue.physical_block.clamp(logical_block, 4096);
+    // The unit of tearing; the engine's largest is a page. The logical block of a device may be
+    // larger (Linux 6.15): such a device is refused below.
+    let physical_block = queue.physical_block.min(4096).max(logical_block);
     let blocks = bytes / u64::from(physical_block) * u64::from(physical_block / logical_block);
     let geometry = Geometry {
         layout: Layout::Plain,
@@ -203,5 +204,12 @@ mod tests {
     fn a_plain_device_ends_with_its_last_physical_block() {
         let geometry = plain(&queue(), 4096 * 10 + 512).unwrap();
         assert_eq!((geometry.blocks(), geometry.layout), (80, Layout::Plain));
+    }
+
+    #[test]
+    fn a_device_with_blocks_larger_than_a_page_is_refused() {
+        let large = Queue { logical_block: 16384, physical_block: 16384, ..queue() };
+        assert_eq!(plain(&large, 1 << 30).unwrap_err().what, "logical block");
+        assert!(zoned(&large, &[raw(0, 8192, 8192, 2)]).is_err());
     }
 }
