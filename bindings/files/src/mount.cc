@@ -1,7 +1,7 @@
 #include "mount.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -34,11 +34,11 @@ uint64_t usual_reserve(const TerraceFs* fs) {
   return std::min(space.capacity / kReserveShare, kReserveMost);
 }
 
-// Reads a number; false if the text is none.
+// Reads a number; false if the text is none, or one that 64 bits do not hold.
 bool parse_number(const std::string& text, uint64_t* bytes) {
-  char* end = nullptr;
-  *bytes = std::strtoull(text.c_str(), &end, 10);
-  return !text.empty() && *end == '\0';
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, *bytes);
+  return error == std::errc() && rest == end;
 }
 
 bool parse(const std::string& uri, Request* request, std::string* error) {

@@ -155,9 +155,11 @@ void locks_threads_and_time(Env* env) {
 void files(const std::string& uri) {
   auto env = env_of(uri);
   CHECK(env_of(uri) != nullptr);  // A second one shares the mount.
-  Env* refused = nullptr;
-  const Status wrong = terrace::new_leveldb_env("terrace://none?wrong", &refused);
-  CHECK(refused == nullptr && wrong.ToString().find("wrong") != std::string::npos);
+  for (const std::string word : {"wrong", "cache=-1", "cache=", "reserve=18446744073709551616"}) {
+    Env* refused = nullptr;
+    const Status wrong = terrace::new_leveldb_env("terrace://none?" + word, &refused);
+    CHECK(refused == nullptr && wrong.ToString().find("found " + word) != std::string::npos);
+  }
   // Without TERRACE_URI, the default Env is LevelDB's own.
   CHECK(Env::Default()->FileExists("/proc/self/exe"));
   directories(env.get());
