@@ -68,7 +68,8 @@ impl Live {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             place => place.map_err(Error::of_window)?,
         };
-        let Some(stream) = place.connect().map_err(Error::of_window)? else { return Ok(None) };
+        let connected = place.connect(LIMITS.idle).map_err(Error::of_window)?;
+        let Some(stream) = connected else { return Ok(None) };
         let other = stream.try_clone().map_err(Error::of_window)?;
         let (mut outgoing, mut incoming) =
             (Outgoing::new(other, LIMITS), Incoming::new(stream, LIMITS));

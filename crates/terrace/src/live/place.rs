@@ -16,6 +16,8 @@
 //!   rights are set.
 //! - *Stale sockets.* The process that binds holds the lock of the store, so an existing socket is
 //!   from a killed process. It is replaced, in one step.
+//! - *Full queues.* A connection waits until the process accepts it or another one. A process that
+//!   is stopped accepts none, so the wait has a limit.
 //! - *Long paths.* A socket's address has 108 bytes. Addresses go through `/proc/self/fd`, so paths
 //!   may be longer.
 //! - *Impostors.* A client refuses a socket whose process runs neither as root nor as the client's
@@ -31,6 +33,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid, major, minor};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
@@ -102,8 +105,8 @@ impl Place {
     }
 
     /// Connects to the process that has the store open; `None` if there is no socket, or only a
-    /// stale one.
-    pub(crate) fn connect(&self) -> io::Result<Option<UnixStream>> {
+    /// stale one. If the queue of the socket is full, it waits for at most `patience`.
+    pub(crate) fn connect(&self, patience: Duration) -> io::Result<Option<UnixStream>> {
         let owner = fs::metadata(&self.file).map(|found| Uid::from_raw(found.uid()));
         let users: BTreeSet<u32> = [Some(Uid::ROOT), Some(geteuid()), owner.ok()]
             .into_iter()
@@ -115,7 +118,7 @@ impl Place {
         });
         let mut refused = None;
         for socket in self.adjacent.iter().cloned().chain(shared) {
-            match connect_at(&socket) {
+            match connect_at(&socket, patience) {
                 Ok(stream) => return self.trusted(stream).map(Some),
                 Err(error) if is_absent(&error) => {}
                 Err(error) => {
@@ -239,13 +242,24 @@ fn allow(socket: &OwnedFd, file: &Metadata) -> io::Result<()> {
     fs::set_permissions(by_number, fs::Permissions::from_mode(mode))
 }
 
-fn connect_at(socket: &Path) -> io::Result<UnixStream> {
+fn connect_at(socket: &Path, patience: Duration) -> io::Result<UnixStream> {
     let found = open_path(socket)?;
     let flags = SocketFlags::CLOEXEC;
     let made = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     let address = SocketAddrUnix::new(format!("/proc/self/fd/{}", found.as_raw_fd()))?;
-    rustix::net::connect(&made, &address)?;
-    Ok(made.into())
+    // The limit of a send is that of a connection, too.
+    sockopt::set_socket_timeout(&made, sockopt::Timeout::Send, Some(patience))?;
+    match rustix::net::connect(&made, &address) {
+        Ok(()) => Ok(made.into()),
+        Err(rustix::io::Errno::AGAIN) => {
+            let message = format!(
+                "expected the process that has the store open to accept a connection within \
+                 {patience:?}, found it accept none; it may be stopped"
+            );
+            Err(io::Error::new(io::ErrorKind::TimedOut, message))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn open_path(path: &Path) -> io::Result<OwnedFd> {
@@ -261,4 +275,30 @@ fn through(directory: &OwnedFd, name: &str) -> io::Result<SocketAddrUnix> {
 fn is_absent(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound};
     matches!(error.kind(), ConnectionRefused | NotFound | NotADirectory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_to_a_process_that_accepts_none_ends_in_time() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(LOCK), b"").unwrap();
+        let place = Place::of(directory.path()).unwrap();
+        let (listener, _) = place.bind().unwrap();
+        let patience = Duration::from_millis(50);
+        let mut waiting = Vec::new();
+        let error = loop {
+            match place.connect(patience) {
+                Ok(stream) => waiting.push(stream.expect("a socket")),
+                Err(error) => break error,
+            }
+            assert!(waiting.len() <= 2 * BACKLOG as usize, "the queue of the socket has an end");
+        };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(error.to_string().contains("may be stopped"), "{error}");
+        listener.accept().unwrap();
+        assert!(place.connect(patience).unwrap().is_some(), "there is room again");
+    }
 }
