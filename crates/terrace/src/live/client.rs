@@ -25,7 +25,7 @@ use terrace_lsm::{Bounds, Checkpointed, TableComparison};
 
 use super::connection::LiveSnapshot;
 use super::copy::answer_calls;
-use super::frame::{Incoming, Kind, Limits, Outgoing};
+use super::frame::{FRAME_MAX, Incoming, Kind, Limits, Outgoing};
 use super::overview::ZoneMap;
 use super::place::{self, Place};
 use super::remote_error;
@@ -201,16 +201,25 @@ impl Live {
     }
 
     fn send(&mut self, request: &Request) -> Result<(), Error> {
-        self.outgoing.send(Kind::Request, &request.encode()).map_err(Error::of_window)
+        let bytes = request.encode();
+        if bytes.len() > FRAME_MAX {
+            let found = bytes.len();
+            let text = format!("expected a request of at most {FRAME_MAX} bytes, found {found}");
+            return Err(Error::of_owner(ErrorKind::TooLarge, ErrorKind::TooLarge, text));
+        }
+        self.outgoing.send(Kind::Request, &bytes).map_err(Error::of_window)
     }
 
     /// The next piece of an answer, and whether it is the last one.
     fn piece(&mut self) -> Result<(&[u8], bool), Error> {
-        match self.incoming.next().map_err(Error::of_window)? {
-            Some((Kind::Part, payload)) => Ok((payload, false)),
-            Some((Kind::End, payload)) => Ok((payload, true)),
-            Some((Kind::Error, payload)) => Err(remote_error::decode(payload)),
-            Some(_) => Err(malformed("a piece of an answer")),
+        match self.incoming.next_kind().map_err(Error::of_window)? {
+            Some(Kind::Part) => Ok((self.incoming.payload(), false)),
+            Some(Kind::End) => Ok((self.incoming.payload(), true)),
+            Some(Kind::Error) => Err(remote_error::decode(self.incoming.payload())),
+            Some(_) => {
+                self.incoming.end();
+                Err(malformed("a piece of an answer"))
+            }
             None => Err(Error::of_window(io::ErrorKind::UnexpectedEof.into())),
         }
     }
@@ -222,6 +231,7 @@ impl Live {
         loop {
             let (piece, is_last) = self.piece()?;
             if answer.len() + piece.len() > ANSWER_MAX {
+                self.incoming.end();
                 return Err(malformed("an answer of at most 1 GiB"));
             }
             answer.extend_from_slice(piece);
@@ -347,5 +357,48 @@ impl Iterator for LiveScan {
             (self.ended, self.at) = (true, self.bytes.len());
         }
         next.transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    const SHORT: Limits =
+        Limits { idle: Duration::from_millis(50), frame: Duration::from_millis(50) };
+
+    /// A client, and the other end of its connection.
+    fn client() -> (tempfile::TempDir, Live, UnixStream) {
+        let directory = tempfile::tempdir().unwrap();
+        let place = Place::of(directory.path()).unwrap();
+        let (here, there) = UnixStream::pair().unwrap();
+        let outgoing = Outgoing::new(here.try_clone().unwrap(), SHORT);
+        let (incoming, owner) =
+            (Incoming::new(here, SHORT), Owner { pid: 1, command: String::new() });
+        (directory, Live { incoming, outgoing, place, owner }, there)
+    }
+
+    /// The answer of an owner that was stopped for a while comes when the client has given up.
+    #[test]
+    fn a_late_answer_is_not_taken_for_that_to_a_later_request() {
+        let (_directory, mut live, there) = client();
+        let error = live.get("default", b"a").unwrap_err();
+        assert!(error.to_string().contains("in time"), "{error}");
+        let mut owner = Outgoing::new(there, SHORT);
+        owner.send(Kind::End, b"\x01the value of a").unwrap();
+        let error = live.get("default", b"b").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+    }
+
+    #[test]
+    fn a_request_that_is_too_long_for_a_frame_is_an_error_and_the_connection_goes_on() {
+        let (_directory, mut live, there) = client();
+        let error = live.get("default", &vec![0; FRAME_MAX]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+        let mut owner = Outgoing::new(there, SHORT);
+        owner.send(Kind::End, b"\x01value").unwrap();
+        assert_eq!(live.get("default", b"key").unwrap().as_deref(), Some(&b"value"[..]));
     }
 }

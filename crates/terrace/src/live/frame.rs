@@ -9,12 +9,15 @@
 //!
 //! - Each frame has a time limit, from its first byte to its last, for all of its reads together.
 //!   The wait for the first byte has a separate limit.
+//! - After a failure no further frame is read, so that no late frame is taken for the answer to a
+//!   later request. A frame that was written only in part ends the connection.
 //! - A reader holds one frame at a time. A length above [`FRAME_MAX`] is an error before a byte of
 //!   the payload is read.
 //!
 //! One thread reads, one writes; these may be two.
 
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -68,15 +71,42 @@ pub(crate) struct Incoming {
     stream: UnixStream,
     limits: Limits,
     payload: Vec<u8>,
+    has_ended: bool,
 }
 
 impl Incoming {
     pub(crate) fn new(stream: UnixStream, limits: Limits) -> Self {
-        Self { stream, limits, payload: Vec::new() }
+        Self { stream, limits, payload: Vec::new(), has_ended: false }
     }
 
-    /// The next frame; `None` if the other side has closed the connection between two frames.
+    /// The next frame; `None` if the other side has closed the connection between two frames, and
+    /// after a failure.
     pub(crate) fn next(&mut self) -> io::Result<Option<(Kind, &[u8])>> {
+        Ok(self.next_kind()?.map(|kind| (kind, self.payload())))
+    }
+
+    /// The same without its payload.
+    pub(crate) fn next_kind(&mut self) -> io::Result<Option<Kind>> {
+        if self.has_ended {
+            return Ok(None);
+        }
+        let read = self.read();
+        self.has_ended = read.is_err();
+        read
+    }
+
+    /// The payload of the last frame.
+    pub(crate) fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+
+    /// Reads no further frame.
+    pub(crate) fn end(&mut self) {
+        self.has_ended = true;
+    }
+
+    /// Reads a frame into the payload.
+    fn read(&mut self) -> io::Result<Option<Kind>> {
         let mut head = [0; HEAD];
         self.stream.set_read_timeout(Some(self.limits.idle))?;
         let first = loop {
@@ -102,7 +132,7 @@ impl Incoming {
         };
         self.payload.resize(len, 0);
         fill(&mut self.stream, &mut self.payload, deadline)?;
-        Ok(Some((kind, &self.payload)))
+        Ok(Some(kind))
     }
 
     /// Sets the time that a frame may take to begin.
@@ -115,7 +145,7 @@ impl Incoming {
     }
 }
 
-/// Outgoing frames. A frame that was written only in part ends the connection.
+/// Outgoing frames.
 pub(crate) struct Outgoing {
     stream: UnixStream,
     limits: Limits,
@@ -133,8 +163,11 @@ impl Outgoing {
         head[..4].copy_from_slice(&(payload.len() as u32).to_le_bytes());
         head[4] = kind as u8;
         let deadline = runner::now() + self.limits.frame;
-        self.write(&head, deadline)?;
-        self.write(payload, deadline)
+        let sent = self.write(&head, deadline).and_then(|()| self.write(payload, deadline));
+        sent.inspect_err(|_| {
+            // The other side may have ended the connection.
+            let _ = self.stream.shutdown(Shutdown::Both);
+        })
     }
 
     fn write(&mut self, mut bytes: &[u8], deadline: Time) -> io::Result<()> {
