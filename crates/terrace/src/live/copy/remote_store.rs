@@ -53,6 +53,7 @@ impl Channel {
                     Err(io::Error::other(error.to_string()))
                 }
                 Some((kind, _)) => {
+                    incoming.end();
                     Err(io::Error::other(format!("expected a reply, found {kind:?}")))
                 }
                 None => Err(io::ErrorKind::UnexpectedEof.into()),

@@ -1,7 +1,8 @@
 //! [`answer_calls`]: the client's side of a checkpoint. It makes the calls of the owner on the
 //! target, until the owner sends the result of the checkpoint.
 //!
-//! If a call fails, the first error of the target is returned: the owner knows only its text.
+//! If a call fails, the first error of the target is returned, also if the owner then ends the
+//! connection: the owner knows only its text.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -35,7 +36,7 @@ struct Target<'a> {
     /// A description that is being sent.
     description: Vec<u8>,
     /// The first error.
-    failed: Option<StoreError>,
+    failed: Option<Error>,
 }
 
 /// Makes the calls of the owner, and returns the payload of its last frame.
@@ -48,8 +49,13 @@ pub(in crate::live) fn answer_calls(
     let (writers, transaction, description) = (BTreeMap::new(), Vec::new(), Vec::new());
     let mut target = Target { store, writers, transaction, description, failed: None };
     loop {
-        let frame = incoming.next().map_err(Error::of_window)?;
-        let (kind, payload) = frame.ok_or_else(|| Error::of_window(gone()))?;
+        let (kind, payload) = match incoming.next() {
+            Ok(Some(frame)) => frame,
+            ended => {
+                let error = ended.err().unwrap_or_else(gone);
+                return Err(target.failed.unwrap_or_else(|| Error::of_window(error)));
+            }
+        };
         match kind {
             Kind::Call => {
                 let call = Call::decode(payload).map_err(Error::of_protocol)?;
@@ -63,10 +69,9 @@ pub(in crate::live) fn answer_calls(
                     outgoing.send(kind, &payload).map_err(Error::of_window)?;
                 }
             }
-            Kind::End => return Ok(payload.to_vec()),
+            Kind::End => return target.failed.map_or_else(|| Ok(payload.to_vec()), Err),
             Kind::Error => {
-                let error = remote_error::decode(payload);
-                return Err(target.failed.map_or(error, Error::from));
+                return Err(target.failed.unwrap_or_else(|| remote_error::decode(payload)));
             }
             other => return Err(Error::of_window(unexpected(other))),
         }
@@ -89,18 +94,18 @@ impl Target<'_> {
     /// Makes a call.
     fn make(&mut self, call: Call) -> Result<Reply, Error> {
         let done = match call {
-            Call::Describe => Ok(self.describe()),
+            Call::Describe => self.describe(),
             Call::Create { kind, hint, size } => self.create(kind, hint, size),
             Call::Append { file, bytes } => {
                 if self.failed.is_none() {
                     let appended = self.writer(file).and_then(|writer| writer.append(&bytes));
-                    self.failed = appended.err();
+                    self.failed = appended.err().map(Error::from);
                 }
                 return Ok(None);
             }
             Call::Finish { file } => match self.failed.clone() {
                 Some(error) => Err(error),
-                None => self.writer(file).and_then(|writer| writer.finish()).map(|()| Vec::new()),
+                None => self.finish(file),
             },
             Call::CommitPart { bytes } => {
                 if self.transaction.len() + bytes.len() > TRANSACTION_MAX {
@@ -118,21 +123,27 @@ impl Target<'_> {
                 return Ok(Some(self.read(file, offset, size).map_err(Error::from)));
             }
         };
-        Ok(Some(done.map_err(|error| {
+        Ok(Some(done.inspect_err(|error| {
             self.failed.get_or_insert_with(|| error.clone());
-            error.into()
         })))
     }
 
-    fn describe(&self) -> Vec<u8> {
-        let files = self.store.list().into_iter().take(FILES_MAX);
+    /// A store that is too large for this description is not empty.
+    fn describe(&self) -> Result<Vec<u8>, Error> {
+        let files = self.store.list();
+        let count = files.len();
+        let files = files.into_iter().take(FILES_MAX);
         let of = |file: FileInfo| TargetFile {
             id: file.id,
             kind: file.kind,
             size: file.size,
             facts: None,
         };
-        TargetInfo { files: files.map(of).collect(), own: self.own() }.encode()
+        let description = TargetInfo { files: files.map(of).collect(), own: self.own() }.encode();
+        if description.len() > FRAME_MAX {
+            return Err(terrace_lsm::Error::TargetNotEmpty { files: count }.into());
+        }
+        Ok(description)
     }
 
     /// A piece of the description with annotations, which is made for the first piece and dropped
@@ -177,7 +188,7 @@ impl Target<'_> {
         kind: terrace_env::store::FileKind,
         hint: terrace_env::store::PlacementHint,
         size: u64,
-    ) -> Result<Vec<u8>, StoreError> {
+    ) -> Result<Vec<u8>, Error> {
         let writer = self.store.create(&CreateOptions {
             kind,
             hint,
@@ -197,10 +208,15 @@ impl Target<'_> {
         self.writers.get_mut(&file).ok_or(StoreError::NotFound(file))
     }
 
-    fn commit(&mut self) -> Result<Result<Vec<u8>, StoreError>, Error> {
+    fn finish(&mut self, file: FileId) -> Result<Vec<u8>, Error> {
+        self.writer(file)?.finish()?;
+        Ok(Vec::new())
+    }
+
+    fn commit(&mut self) -> Result<Result<Vec<u8>, Error>, Error> {
         let bytes = std::mem::take(&mut self.transaction);
         let transaction = decode_transaction(&bytes).map_err(Error::of_protocol)?;
-        Ok(self.store.commit(transaction).map(|()| Vec::new()))
+        Ok(self.store.commit(transaction).map(|()| Vec::new()).map_err(Error::from))
     }
 }
 
@@ -209,5 +225,50 @@ impl Error {
     pub(in crate::live) fn of_protocol(error: DecodeError) -> Self {
         let error = io::Error::new(io::ErrorKind::InvalidData, error.to_string());
         Self::of_window(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    use terrace_env::store::{MemoryStore, PlacementHint, Transaction};
+
+    use super::*;
+    use crate::ErrorKind;
+    use crate::live::frame::Limits;
+
+    const LIMITS: Limits = Limits { idle: Duration::from_secs(60), frame: Duration::from_secs(60) };
+
+    /// The error of a copy into a store, whose owner makes these calls and goes.
+    fn error_of(store: &dyn Store, calls: &[Call]) -> Error {
+        let (here, there) = UnixStream::pair().unwrap();
+        let mut outgoing = Outgoing::new(here.try_clone().unwrap(), LIMITS);
+        let mut incoming = Incoming::new(here, LIMITS);
+        let mut owner = Outgoing::new(there.try_clone().unwrap(), LIMITS);
+        calls.iter().for_each(|call| owner.send(Kind::Call, &call.encode()).unwrap());
+        there.shutdown(std::net::Shutdown::Write).unwrap();
+        answer_calls(store, &mut incoming, &mut outgoing, &mut |_, _| {}).unwrap_err()
+    }
+
+    #[test]
+    fn a_target_whose_description_is_too_long_for_a_frame_is_not_empty() {
+        let store = MemoryStore::new();
+        let mut transaction = Transaction::new();
+        let opaque = vec![0; FRAME_MAX];
+        let annotation = Annotation { hint: PlacementHint::default(), opaque };
+        transaction.annotate(FileId::STORE, annotation);
+        store.commit(transaction).unwrap();
+        let error = error_of(&store, &[Call::Describe]);
+        assert_eq!(error.kind(), ErrorKind::TargetNotEmpty, "{error}");
+    }
+
+    #[test]
+    fn the_error_of_a_target_is_told_even_if_the_owner_goes() {
+        let calls = [Call::Append { file: FileId(9), bytes: b"bytes".to_vec() }];
+        let error = error_of(&MemoryStore::new(), &calls);
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+        assert_eq!(error_of(&MemoryStore::new(), &[]).kind(), ErrorKind::Closed);
     }
 }
