@@ -2,5 +2,6 @@
 //! work, and every function keeps its promises at its borders.
 
 mod borders;
+mod cassandra;
 mod example;
 mod header;

@@ -36,10 +36,11 @@ final class Library {
         }
     }
 
-    /** {@code TerraceOptions}. */
+    /** {@code TerraceOptions}: all of its fields, because the library reads all of them. */
     @Structure.FieldOrder({
         "readOnly", "unsynced", "durability", "reclaimBelow", "memory", "memtableSize",
-        "fileCache", "live", "counters", "compactionRate", "mergeOperator", "compactionFilters"
+        "fileCache", "live", "counters", "compactionRate", "mergeOperator", "compactionFilters",
+        "copyTables"
     })
     public static class Options extends Structure {
         public int readOnly;
@@ -54,6 +55,7 @@ final class Library {
         public long compactionRate;
         public Pointer mergeOperator;
         public Pointer compactionFilters;
+        public int copyTables;
     }
 
     /** Loads the library at a path; the first path of the process counts. */
