@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <condition_variable>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -78,10 +79,13 @@ bool parse(const std::string& uri, Request* request, std::string* error) {
   return true;
 }
 
-// The mounts of this process by their URI. Never destroyed: a mount may end after main has.
+// The mounts of this process by their URI, until they are closed. Never destroyed: a mount may end
+// after main has.
 struct Mounts {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<Mount>> by_uri;
+  // One was closed.
+  std::condition_variable closed;
 };
 
 Mounts& mounts() {
@@ -93,9 +97,14 @@ Mounts& mounts() {
 
 std::shared_ptr<Mount> Mount::open(const std::string& uri, std::string* error) {
   Mounts& all = mounts();
-  std::lock_guard<std::mutex> guard(all.mutex);
-  if (auto mounted = all.by_uri[uri].lock()) {
-    return mounted;
+  std::unique_lock<std::mutex> guard(all.mutex);
+  for (auto found = all.by_uri.find(uri); found != all.by_uri.end();
+       found = all.by_uri.find(uri)) {
+    if (auto mounted = found->second.lock()) {
+      return mounted;
+    }
+    // Its last user has gone, and closes it.
+    all.closed.wait(guard);
   }
   Request request;
   if (!parse(uri, &request, error)) {
@@ -106,8 +115,14 @@ std::shared_ptr<Mount> Mount::open(const std::string& uri, std::string* error) {
     *error = uri + ": " + terrace_error_message();
     return nullptr;
   }
+  const auto close = [&all, uri](Mount* mount) {
+    delete mount;
+    std::lock_guard<std::mutex> guard(all.mutex);
+    all.by_uri.erase(uri);
+    all.closed.notify_all();
+  };
   std::shared_ptr<Mount> mounted(
-      new Mount(fs, request.writes_logs_out, request.reserve.value_or(usual_reserve(fs))));
+      new Mount(fs, request.writes_logs_out, request.reserve.value_or(usual_reserve(fs))), close);
   all.by_uri[uri] = mounted;
   return mounted;
 }

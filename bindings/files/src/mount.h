@@ -1,7 +1,8 @@
 // Mount: a mounted file system of Terrace, until its last user ends.
 //
 // A device can be mounted once. Within a process, all users of the same URI share one mount; it
-// ends with the last of them, a plug-in or an open file.
+// ends with the last of them, a plug-in or an open file. A user that comes while it ends waits for
+// the end, and mounts the device anew.
 
 #pragma once
 

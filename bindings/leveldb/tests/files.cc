@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdarg>
+#include <thread>
 #include <vector>
 
 #include "contract.h"
@@ -150,9 +151,25 @@ void locks_threads_and_time(Env* env) {
   CHECK(env->FileExists(path));
 }
 
+// The last user of a mount goes while another one comes.
+void users_of_a_mount(const std::string& uri) {
+  std::vector<std::thread> users;
+  for (int user = 0; user < 3; user++) {
+    users.emplace_back([&uri] {
+      for (int round = 0; round < 20; round++) {
+        env_of(uri);
+      }
+    });
+  }
+  for (std::thread& user : users) {
+    user.join();
+  }
+}
+
 }  // namespace
 
 void files(const std::string& uri) {
+  users_of_a_mount(uri);
   auto env = env_of(uri);
   CHECK(env_of(uri) != nullptr);  // A second one shares the mount.
   for (const std::string word : {"wrong", "cache=-1", "cache=", "reserve=18446744073709551616"}) {
