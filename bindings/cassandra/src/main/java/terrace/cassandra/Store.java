@@ -47,7 +47,13 @@ final class Store {
             long[] handle = new long[1];
             int code = Library.terrace_store_open(name, name.length, options, handle);
             Failure.checkRead(code, path);
-            store = new Store(path, handle[0]);
+            try {
+                store = new Store(path, handle[0]);
+            } catch (RuntimeException | Error error) {
+                // The next call opens it anew, and meets the same error if its cause remains.
+                Library.terrace_store_close(handle[0]);
+                throw error;
+            }
             OPEN.put(path, store);
         }
         return store;
