@@ -2,10 +2,14 @@
 //!
 //! As a context manager it is written at the end of the block. As in `plyvel`, it is written after
 //! an exception as well, unless it was made with `transaction=True`.
+//!
+//! While a thread writes a batch, others that use it wait, with the lock of the interpreter
+//! released.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use terrace::{Batch, Counter, Durability};
 
 use crate::error::Raise;
@@ -27,20 +31,15 @@ pub(crate) struct WriteBatch {
 }
 
 impl WriteBatch {
-    pub(crate) fn new(
-        db: terrace::Db,
-        space: terrace::KeySpace,
-        transaction: bool,
-        sync: bool,
-    ) -> Self {
-        let durability = if sync { Durability::Synced } else { db.durability() };
-        let (db, space) = (Held::new(db), Held::new(space));
+    pub(crate) fn new(of: &KeySpace, transaction: bool, sync: bool) -> Self {
+        let durability = if sync { Durability::Synced } else { of.db.durability() };
+        let (db, space) = (Held::new(of.db.clone()), Held::new(of.space.clone()));
         Self { db, space, transaction, durability, batch: Mutex::default() }
     }
 
     /// The batch. A thread that panicked while it held the lock left a whole entry or none.
-    fn batch(&self) -> MutexGuard<'_, Batch> {
-        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    fn batch<'a>(&'a self, py: Python<'_>) -> MutexGuard<'a, Batch> {
+        self.batch.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
 
     fn space<'a>(&'a self, other: &'a Option<Bound<'_, KeySpace>>) -> &'a terrace::KeySpace {
@@ -58,12 +57,13 @@ impl WriteBatch {
     #[pyo3(signature = (key, value, *, key_space=None, ttl=None))]
     fn put(
         &self,
+        py: Python<'_>,
         key: Input,
         value: Input,
         key_space: Option<Bound<'_, KeySpace>>,
         ttl: Option<Ttl>,
     ) {
-        let mut batch = self.batch();
+        let mut batch = self.batch(py);
         let mut batch = batch.key_space(self.space(&key_space));
         match ttl {
             Some(ttl) => batch.put_with_ttl(&key, &value, ttl.0),
@@ -73,58 +73,74 @@ impl WriteBatch {
 
     /// Adds an operand, as `KeySpace.merge` writes it.
     #[pyo3(signature = (key, operand, *, key_space=None))]
-    fn merge(&self, key: Input, operand: Input, key_space: Option<Bound<'_, KeySpace>>) {
-        self.batch().key_space(self.space(&key_space)).merge(&key, &operand);
+    fn merge(
+        &self,
+        py: Python<'_>,
+        key: Input,
+        operand: Input,
+        key_space: Option<Bound<'_, KeySpace>>,
+    ) {
+        self.batch(py).key_space(self.space(&key_space)).merge(&key, &operand);
     }
 
     /// Adds an addition, as `KeySpace.add` writes it.
     #[pyo3(signature = (key, amount=1, *, key_space=None))]
-    fn add(&self, key: Input, amount: i64, key_space: Option<Bound<'_, KeySpace>>) {
-        self.batch().key_space(self.space(&key_space)).merge(&key, &Counter::bytes(amount));
+    fn add(
+        &self,
+        py: Python<'_>,
+        key: Input,
+        amount: i64,
+        key_space: Option<Bound<'_, KeySpace>>,
+    ) {
+        self.batch(py).key_space(self.space(&key_space)).merge(&key, &Counter::bytes(amount));
     }
 
     /// Adds the removal of a key.
     #[pyo3(signature = (key, *, key_space=None))]
-    fn delete(&self, key: Input, key_space: Option<Bound<'_, KeySpace>>) {
-        self.batch().key_space(self.space(&key_space)).delete(&key);
+    fn delete(&self, py: Python<'_>, key: Input, key_space: Option<Bound<'_, KeySpace>>) {
+        self.batch(py).key_space(self.space(&key_space)).delete(&key);
     }
 
     /// Adds the removal of a range.
     #[pyo3(signature = (start=None, stop=None, *, prefix=None, key_space=None))]
     fn delete_range(
         &self,
+        py: Python<'_>,
         start: Option<Input>,
         stop: Option<Input>,
         prefix: Option<Input>,
         key_space: Option<Bound<'_, KeySpace>>,
     ) -> PyResult<()> {
         let range = bounds(bytes(&start), bytes(&stop), (true, false), bytes(&prefix))?;
-        self.batch().key_space(self.space(&key_space)).delete_range(range);
+        self.batch(py).key_space(self.space(&key_space)).delete_range(range);
         Ok(())
     }
 
     /// Forgets all writes.
-    fn clear(&self) {
-        self.batch().clear();
+    fn clear(&self, py: Python<'_>) {
+        self.batch(py).clear();
     }
 
-    /// Writes all writes at once; then the batch is empty.
+    /// Writes all writes at once; then the batch is empty. After an exception it has them still,
+    /// and can be written again.
     fn write(&self, py: Python<'_>) -> PyResult<()> {
-        let batch = std::mem::take(&mut *self.batch());
-        if batch.is_empty() {
+        let mut guard = self.batch(py);
+        if guard.is_empty() {
             return Ok(());
         }
-        py.detach(|| self.db.write_with(batch, self.durability)).or_raise(py)
+        let batch = &mut *guard;
+        let write = || self.db.write_with(batch.clone(), self.durability).map(|()| batch.clear());
+        py.detach(write).or_raise(py)
     }
 
     /// Bytes of the batch.
     #[getter]
-    fn byte_size(&self) -> u64 {
-        self.batch().byte_size().0
+    fn byte_size(&self, py: Python<'_>) -> u64 {
+        self.batch(py).byte_size().0
     }
 
-    fn __len__(&self) -> usize {
-        self.batch().len()
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.batch(py).len()
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -139,7 +155,7 @@ impl WriteBatch {
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         match self.transaction && !exception.is_none() {
-            true => self.clear(),
+            true => self.clear(py),
             false => self.write(py)?,
         }
         Ok(())

@@ -220,8 +220,7 @@ impl KeySpace {
     /// A batch of writes, which take effect together: a context manager as in `plyvel`.
     #[pyo3(signature = (*, transaction=false, sync=false))]
     fn write_batch(slf: Bound<'_, Self>, transaction: bool, sync: bool) -> WriteBatch {
-        let this = slf.get();
-        WriteBatch::new(this.db.clone(), this.space.clone(), transaction, sync)
+        WriteBatch::new(slf.get(), transaction, sync)
     }
 
     /// Merges the tables of a range until no key is in several runs.

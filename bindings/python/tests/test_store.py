@@ -160,6 +160,22 @@ def test_batches(db):
     assert list(db.iterator(include_value=False)) == [b"b"]
 
 
+def test_a_batch_that_cannot_be_written_keeps_its_writes(db):
+    gone = db.key_space("gone")
+    batch = db.write_batch()
+    batch.put(b"a", b"1")
+    batch.put(b"b", b"2", key_space=gone)
+    db.drop_key_space("gone")
+    for _ in range(2):
+        with pytest.raises(terrace.NotFoundError):
+            batch.write()
+        assert len(batch) == 2 and db.get(b"a") is None
+    batch.clear()
+    batch.put(b"a", b"3")
+    batch.write()
+    assert len(batch) == 0 and db.get(b"a") == b"3"
+
+
 def test_key_spaces(db):
     users = db.key_space("users")
     users.put(b"a", b"in users")
