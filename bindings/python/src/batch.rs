@@ -10,8 +10,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use terrace::{Batch, Counter, Durability};
+use terrace::{Batch, Durability};
 
+use crate::counter::Amounts;
 use crate::error::Raise;
 use crate::held::Held;
 use crate::input::{Input, bytes};
@@ -27,6 +28,7 @@ pub(crate) struct WriteBatch {
     /// Whether an exception discards it.
     transaction: bool,
     durability: Durability,
+    amounts: Amounts,
     batch: Mutex<Batch>,
 }
 
@@ -34,7 +36,8 @@ impl WriteBatch {
     pub(crate) fn new(of: &KeySpace, transaction: bool, sync: bool) -> Self {
         let durability = if sync { Durability::Synced } else { of.db.durability() };
         let (db, space) = (Held::new(of.db.clone()), Held::new(of.space.clone()));
-        Self { db, space, transaction, durability, batch: Mutex::default() }
+        let (amounts, batch) = (of.amounts, Mutex::default());
+        Self { db, space, transaction, durability, amounts, batch }
     }
 
     /// The batch. A thread that panicked while it held the lock left a whole entry or none.
@@ -91,8 +94,10 @@ impl WriteBatch {
         key: Input,
         amount: i64,
         key_space: Option<Bound<'_, KeySpace>>,
-    ) {
-        self.batch(py).key_space(self.space(&key_space)).merge(&key, &Counter::bytes(amount));
+    ) -> PyResult<()> {
+        let operand = self.amounts.operand(amount)?;
+        self.batch(py).key_space(self.space(&key_space)).merge(&key, &operand);
+        Ok(())
     }
 
     /// Adds the removal of a key.

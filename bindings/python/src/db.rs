@@ -10,6 +10,7 @@ use terrace::device::{Access, DriveAt};
 use terrace::{ByteCount, Devices, Durability, Emulator, FormatOptions, Fs, Geometry};
 use terrace_env::runner;
 
+use crate::counter::Amounts;
 use crate::error::{Error, NotFoundError, Raise, invalid};
 use crate::filter;
 use crate::held::Held;
@@ -53,6 +54,7 @@ pub(crate) fn open<'py>(
     counters: bool,
     append: Option<Input>,
 ) -> PyResult<Bound<'py, Db>> {
+    let amounts = if append.is_some() { Amounts::Refused } else { Amounts::Added };
     let mut options = Keywords {
         read_only,
         system,
@@ -84,7 +86,7 @@ pub(crate) fn open<'py>(
     });
     let db = opened.map_err(|error| named(py, &path, &error))?;
     let space = py.detach(|| db.key_space("default")).or_raise(py)?;
-    let parts = PyClassInitializer::from(KeySpace::new(db.clone(), space));
+    let parts = PyClassInitializer::from(KeySpace::new(db.clone(), space, amounts));
     Bound::new(py, parts.add_subclass(Db { db: Held::new(db), path }))
 }
 
@@ -149,12 +151,13 @@ impl Db {
 
     /// A key space by its name; it is created if it does not exist and `create` is True.
     #[pyo3(signature = (name, *, create=true))]
-    fn key_space(&self, py: Python<'_>, name: &str, create: bool) -> PyResult<KeySpace> {
-        let found = py.detach(|| match create {
-            true => self.db.create_key_space(name),
-            false => self.db.key_space(name),
+    fn key_space(slf: Bound<'_, Self>, name: &str, create: bool) -> PyResult<KeySpace> {
+        let (db, amounts): (&terrace::Db, _) = (&slf.get().db, slf.as_super().get().amounts);
+        let found = slf.py().detach(|| match create {
+            true => db.create_key_space(name),
+            false => db.key_space(name),
         });
-        Ok(KeySpace::new(self.db.clone(), found.or_raise(py)?))
+        Ok(KeySpace::new(db.clone(), found.or_raise(slf.py())?, amounts))
     }
 
     /// The names of all key spaces.
@@ -175,9 +178,9 @@ impl Db {
 
     /// A transaction that reads the current state of the store.
     fn transaction(slf: Bound<'_, Self>) -> PyResult<Transaction> {
-        let (db, space) = (&slf.get().db, slf.as_super().get().space.clone());
+        let (db, own) = (&slf.get().db, slf.as_super().get());
         let transaction = slf.py().detach(|| db.transaction()).or_raise(slf.py())?;
-        Ok(Transaction::new(transaction, space))
+        Ok(Transaction::new(transaction, own.space.clone(), own.amounts))
     }
 
     /// Makes all acknowledged writes durable.

@@ -5,11 +5,12 @@ use bytes::Bytes;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use terrace::{Counter, Durability};
+use terrace::Durability;
 
 use crate::arrow_put;
 use crate::arrow_scan::ArrowScan;
 use crate::batch::WriteBatch;
+use crate::counter::Amounts;
 use crate::error::{Raise, invalid};
 use crate::held::Held;
 use crate::input::{Input, bytes};
@@ -23,11 +24,12 @@ use crate::view::memoryview;
 pub(crate) struct KeySpace {
     pub(crate) db: Held<terrace::Db>,
     pub(crate) space: Held<terrace::KeySpace>,
+    pub(crate) amounts: Amounts,
 }
 
 impl KeySpace {
-    pub(crate) fn new(db: terrace::Db, space: terrace::KeySpace) -> Self {
-        Self { db: Held::new(db), space: Held::new(space) }
+    pub(crate) fn new(db: terrace::Db, space: terrace::KeySpace, amounts: Amounts) -> Self {
+        Self { db: Held::new(db), space: Held::new(space), amounts }
     }
 
     pub(crate) fn with(&self, sync: bool) -> terrace::KeySpace {
@@ -110,7 +112,8 @@ impl KeySpace {
     /// `counters`. A key without a value counts from 0.
     #[pyo3(signature = (key, amount=1, *, sync=false))]
     fn add(&self, py: Python<'_>, key: Input, amount: i64, sync: bool) -> PyResult<()> {
-        py.detach(|| self.with(sync).merge(&key, &Counter::bytes(amount))).or_raise(py)
+        let operand = self.amounts.operand(amount)?;
+        py.detach(|| self.with(sync).merge(&key, &operand)).or_raise(py)
     }
 
     /// Removes a key, if it is there.

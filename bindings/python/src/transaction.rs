@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
-use terrace::Counter;
 
+use crate::counter::Amounts;
 use crate::error::{ClosedError, Raise};
 use crate::held::Held;
 use crate::input::{Input, bytes};
@@ -23,12 +23,17 @@ pub(crate) struct Transaction {
     /// `None` once it has ended. Running calls share it.
     transaction: Mutex<Option<Arc<terrace::Transaction>>>,
     space: Held<terrace::KeySpace>,
+    amounts: Amounts,
 }
 
 impl Transaction {
-    pub(crate) fn new(transaction: terrace::Transaction, space: terrace::KeySpace) -> Self {
+    pub(crate) fn new(
+        transaction: terrace::Transaction,
+        space: terrace::KeySpace,
+        amounts: Amounts,
+    ) -> Self {
         let transaction = Mutex::new(Some(Arc::new(transaction)));
-        Self { transaction, space: Held::new(space) }
+        Self { transaction, space: Held::new(space), amounts }
     }
 
     fn take(&self) -> Option<Arc<terrace::Transaction>> {
@@ -111,7 +116,7 @@ impl Transaction {
         key_space: Option<Bound<'_, KeySpace>>,
     ) -> PyResult<()> {
         let (transaction, space) = self.handle(&key_space)?;
-        let operand = Counter::bytes(amount);
+        let operand = self.amounts.operand(amount)?;
         py.detach(|| transaction.key_space(space)?.merge(&key, &operand)).or_raise(py)
     }
 

@@ -285,6 +285,10 @@ def test_appended_values(tmp_path):
         with db.snapshot() as snapshot:
             db.merge(b"words", b"three")
             assert snapshot.get(b"words") == b"one, two"
+        users = db.key_space("users")
+        for add in (db.add, users.add, db.write_batch().add, db.transaction().add):
+            with pytest.raises(terrace.InvalidError, match="append"):
+                add(b"words")
         db.flush()
         assert list(db) == [(b"words", b"one, two, three")]
     with terrace.open(tmp_path / "other") as db:
