@@ -1,5 +1,6 @@
 //! Errors of the store as exceptions. All are subclasses of `terrace.Error`, and the attribute
-//! `kind` of each is the name of the [`ErrorKind`].
+//! `kind` of each is the name of the [`ErrorKind`]. An exception that is made here, and not for an
+//! error of the store, has the kind of its class.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -24,17 +25,18 @@ create_exception!(terrace, InvalidError, Error, "An option, key, value or name i
 /// Adds the exceptions to the module.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    for (name, class) in [
-        ("Error", py.get_type::<Error>()),
-        ("NoSpaceError", py.get_type::<NoSpaceError>()),
-        ("CorruptionError", py.get_type::<CorruptionError>()),
-        ("InUseError", py.get_type::<InUseError>()),
-        ("NotFoundError", py.get_type::<NotFoundError>()),
-        ("ClosedError", py.get_type::<ClosedError>()),
-        ("ConflictError", py.get_type::<ConflictError>()),
-        ("MovedError", py.get_type::<MovedError>()),
-        ("InvalidError", py.get_type::<InvalidError>()),
+    for (name, class, kind) in [
+        ("Error", py.get_type::<Error>(), ErrorKind::Io),
+        ("NoSpaceError", py.get_type::<NoSpaceError>(), ErrorKind::NoSpace),
+        ("CorruptionError", py.get_type::<CorruptionError>(), ErrorKind::Corruption),
+        ("InUseError", py.get_type::<InUseError>(), ErrorKind::InUse),
+        ("NotFoundError", py.get_type::<NotFoundError>(), ErrorKind::NotFound),
+        ("ClosedError", py.get_type::<ClosedError>(), ErrorKind::Closed),
+        ("ConflictError", py.get_type::<ConflictError>(), ErrorKind::Conflict),
+        ("MovedError", py.get_type::<MovedError>(), ErrorKind::Moved),
+        ("InvalidError", py.get_type::<InvalidError>(), ErrorKind::Invalid),
     ] {
+        class.setattr("kind", format!("{kind:?}"))?;
         module.add(name, class)?;
     }
     Ok(())

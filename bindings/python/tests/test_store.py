@@ -397,6 +397,12 @@ def test_errors_name_the_place_and_the_kind(tmp_path):
     (tmp_path / "file").write_bytes(b"no image" * 1000)
     with pytest.raises(terrace.Error, match="file"):
         terrace.open(tmp_path / "file")
+    with pytest.raises(terrace.NotFoundError) as error:
+        terrace.open(tmp_path / "nowhere", create=False)
+    assert error.value.kind == "NotFound"
+    with pytest.raises(terrace.InvalidError) as error:
+        terrace.open(tmp_path / "other", durability="maybe")
+    assert error.value.kind == "Invalid"
     for keywords, told in (
         ({"system": "tierd"}, "did you mean"),
         ({"durability": "maybe"}, "expected \"unlogged\""),
