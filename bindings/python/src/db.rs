@@ -232,8 +232,12 @@ impl Db {
         }
     }
 
-    /// Makes all writes durable and closes the store. Later calls raise `ClosedError`.
+    /// Makes all writes durable and closes the store. Later calls raise `ClosedError`. No effect in
+    /// a child of `fork`: the store is the parent's.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
+        if self.db.is_inherited() {
+            return Ok(());
+        }
         py.detach(|| match self.db.clone().close() {
             Err(error) if error.kind() == terrace::ErrorKind::Closed => Ok(()),
             closed => closed,

@@ -1,6 +1,10 @@
 """The store by its calls, the calls of plyvel first."""
 
 import datetime
+import os
+import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -385,6 +389,41 @@ def test_a_closed_store_says_so(tmp_path):
         assert db.get(b"a") == b"1"
         with pytest.raises(terrace.InvalidError):
             db.put(b"a", b"2")
+
+
+FORKS = """
+import os, subprocess, sys, terrace
+db = terrace.open(sys.argv[1])
+db.put(b"before", b"1")
+child = os.fork()
+if child == 0:
+    if sys.argv[2] == "with":
+        with db:
+            sys.exit(0)
+    if sys.argv[2] == "del":
+        del db
+    sys.exit(0)
+_, status = os.waitpid(child, 0)
+assert status == 0, status
+opens = [sys.executable, "-c", "import sys, terrace; terrace.open(sys.argv[1])", sys.argv[1]]
+other = subprocess.run(opens, stderr=subprocess.PIPE, text=True)
+assert other.returncode != 0 and "InUseError" in other.stderr, other
+db.put(b"after", b"2", sync=True)
+db.close()
+"""
+
+
+@pytest.mark.parametrize("end", ["with", "del", "exit"])
+def test_a_child_of_fork_leaves_the_store_to_its_parent(tmp_path, end):
+    path = str(tmp_path / "store")
+    started = subprocess.Popen([sys.executable, "-c", FORKS, path, end], start_new_session=True)
+    try:
+        assert started.wait(timeout=60) == 0
+    finally:
+        if started.poll() is None:
+            os.killpg(started.pid, signal.SIGKILL)
+    with terrace.open(path) as db:
+        assert list(db) == [(b"after", b"2"), (b"before", b"1")]
 
 
 def test_errors_name_the_place_and_the_kind(tmp_path):
