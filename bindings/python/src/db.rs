@@ -115,7 +115,8 @@ pub(crate) fn named(py: Python<'_>, path: &Path, error: &terrace::Error) -> PyEr
 }
 
 /// Makes the image of an emulated zoned drive in a sparse file, and an empty store on it. The file
-/// must not exist yet. Sizes are in bytes; without `zone_size` a zone has 16 MiB.
+/// must not exist yet; it is removed again if it cannot be formatted. Sizes are in bytes; without
+/// `zone_size` a zone has 16 MiB.
 #[pyfunction]
 #[pyo3(signature = (path, size, *, zone_size=16 << 20))]
 pub(crate) fn create_image(
@@ -135,8 +136,12 @@ pub(crate) fn create_image(
         let geometry = Geometry::uniform(ByteCount(zone_size), zones);
         let uuid = runner::fork_random().uuid();
         let drive = Emulator::create_image(&path, geometry, uuid)?;
-        Fs::format(Devices::from(Arc::new(drive)), &FormatOptions::default())?;
-        Ok::<(), terrace::Error>(())
+        let formatted = Fs::format(Devices::from(Arc::new(drive)), &FormatOptions::default());
+        if formatted.is_err() {
+            // The error of the format says more than one here.
+            let _ = std::fs::remove_file(&path);
+        }
+        Ok::<(), terrace::Error>(formatted?)
     });
     made.map_err(|error| named(py, &path, &error))
 }

@@ -457,6 +457,9 @@ def test_an_emulated_drive(tmp_path):
     terrace.create_image(image, 256 << 20, zone_size=1 << 20)
     with pytest.raises(terrace.Error):
         terrace.create_image(image, 256 << 20)
+    for _ in range(2):
+        with pytest.raises(terrace.InvalidError, match="zones of at least"):
+            terrace.create_image(tmp_path / "small.img", 64 << 20, zone_size=4096)
     with pytest.raises(terrace.InvalidError, match="multiple"):
         terrace.create_image(tmp_path / "odd.img", (256 << 20) + 1)
     with terrace.open(image, system="sliced", durability="synced") as db:
