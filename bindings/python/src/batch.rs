@@ -129,6 +129,7 @@ impl WriteBatch {
     /// Writes all writes at once; then the batch is empty. After an exception it has them still,
     /// and can be written again.
     fn write(&self, py: Python<'_>) -> PyResult<()> {
+        self.db.check()?;
         let mut guard = self.batch(py);
         if guard.is_empty() {
             return Ok(());

@@ -157,6 +157,7 @@ impl Db {
     /// A key space by its name; it is created if it does not exist and `create` is True.
     #[pyo3(signature = (name, *, create=true))]
     fn key_space(slf: Bound<'_, Self>, name: &str, create: bool) -> PyResult<KeySpace> {
+        slf.get().db.check()?;
         let (db, amounts): (&terrace::Db, _) = (&slf.get().db, slf.as_super().get().amounts);
         let found = slf.py().detach(|| match create {
             true => db.create_key_space(name),
@@ -172,6 +173,7 @@ impl Db {
 
     /// Drops a key space with all its entries; returns whether it existed.
     fn drop_key_space(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        self.db.check()?;
         py.detach(|| self.db.drop_key_space(name)).or_raise(py)
     }
 
@@ -184,33 +186,39 @@ impl Db {
     /// A transaction that reads the current state of the store.
     fn transaction(slf: Bound<'_, Self>) -> PyResult<Transaction> {
         let (db, own) = (&slf.get().db, slf.as_super().get());
+        db.check()?;
         let transaction = slf.py().detach(|| db.transaction()).or_raise(slf.py())?;
         Ok(Transaction::new(transaction, own.space.clone(), own.amounts))
     }
 
     /// Makes all acknowledged writes durable.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        self.db.check()?;
         py.detach(|| self.db.sync()).or_raise(py)
     }
 
     /// Writes the memtable to tables.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.db.check()?;
         py.detach(|| self.db.flush()).or_raise(py)
     }
 
     /// Waits until no compaction is due.
     fn wait_idle(&self, py: Python<'_>) -> PyResult<()> {
+        self.db.check()?;
         py.detach(|| self.db.wait_idle()).or_raise(py)
     }
 
     /// Copies the current state of the store into a directory, which must be empty or missing.
     fn checkpoint(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
+        self.db.check()?;
         py.detach(|| self.db.checkpoint_directory(directory).map(drop)).or_raise(py)
     }
 
     /// Makes a directory a backup of the store. The directory must be empty or missing, or have an
     /// earlier backup of this store: then only new tables are copied.
     fn backup(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
+        self.db.check()?;
         py.detach(|| self.db.backup_directory(directory).map(drop)).or_raise(py)
     }
 

@@ -6,28 +6,58 @@
 //!
 //! A child of `fork` has the handles of its parent, but not the threads of the store, which is the
 //! parent's. There a drop has no effect: it would wait for jobs that do not run, write to files
-//! that the parent writes, and take the lock of the store away.
+//! that the parent writes, and take the lock of the store away. A write [is refused](Held::check).
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use pyo3::Python;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::ClosedError;
+
+/// Forks from the process that has loaded the module to this one.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+/// Notes that this process is a child: registered with `os.register_at_fork`.
+#[pyfunction]
+fn forked() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Lets the interpreter tell of forks.
+pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let keywords = PyDict::new(module.py());
+    keywords.set_item("after_in_child", wrap_pyfunction!(forked, module)?)?;
+    module.py().import("os")?.call_method("register_at_fork", (), Some(&keywords))?;
+    Ok(())
+}
 
 /// A handle of a store, dropped while the lock of the interpreter is released.
 pub(crate) struct Held<T: Send> {
     handle: ManuallyDrop<T>,
-    /// The process that has made the handle.
-    process: u32,
+    /// Forks before it was made.
+    forks: u64,
 }
 
 impl<T: Send> Held<T> {
     pub(crate) fn new(handle: T) -> Self {
-        Self { handle: ManuallyDrop::new(handle), process: std::process::id() }
+        Self { handle: ManuallyDrop::new(handle), forks: FORKS.load(Ordering::Relaxed) }
     }
 
     /// Whether this process is a child of the one that has made the handle.
     pub(crate) fn is_inherited(&self) -> bool {
-        self.process != std::process::id()
+        self.forks != FORKS.load(Ordering::Relaxed)
+    }
+
+    /// Refuses a write, or a wait for jobs, in a child of the process that has made the handle.
+    pub(crate) fn check(&self) -> PyResult<()> {
+        if !self.is_inherited() {
+            return Ok(());
+        }
+        let expected = "expected the process that has opened the store, found a child of it";
+        Err(ClosedError::new_err(expected))
     }
 }
 

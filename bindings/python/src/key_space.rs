@@ -93,6 +93,7 @@ impl KeySpace {
         sync: bool,
         ttl: Option<Ttl>,
     ) -> PyResult<()> {
+        self.space.check()?;
         py.detach(|| match (sync, ttl) {
             (true, None) => self.with(true).put(&key, &value),
             (false, None) => self.space.put(&key, &value),
@@ -105,6 +106,7 @@ impl KeySpace {
     /// store was opened with (`counters` or `append` of `open`).
     #[pyo3(signature = (key, operand, *, sync=false))]
     fn merge(&self, py: Python<'_>, key: Input, operand: Input, sync: bool) -> PyResult<()> {
+        self.space.check()?;
         py.detach(|| self.with(sync).merge(&key, &operand)).or_raise(py)
     }
 
@@ -112,6 +114,7 @@ impl KeySpace {
     /// `counters`. A key without a value counts from 0.
     #[pyo3(signature = (key, amount=1, *, sync=false))]
     fn add(&self, py: Python<'_>, key: Input, amount: i64, sync: bool) -> PyResult<()> {
+        self.space.check()?;
         let operand = self.amounts.operand(amount)?;
         py.detach(|| self.with(sync).merge(&key, &operand)).or_raise(py)
     }
@@ -119,6 +122,7 @@ impl KeySpace {
     /// Removes a key, if it is there.
     #[pyo3(signature = (key, *, sync=false))]
     fn delete(&self, py: Python<'_>, key: Input, sync: bool) -> PyResult<()> {
+        self.space.check()?;
         py.detach(|| self.with(sync).delete(&key)).or_raise(py)
     }
 
@@ -132,6 +136,7 @@ impl KeySpace {
         prefix: Option<Input>,
         sync: bool,
     ) -> PyResult<()> {
+        self.space.check()?;
         let range = bounds(bytes(&start), bytes(&stop), (true, false), bytes(&prefix))?;
         py.detach(|| self.with(sync).delete_range(range)).or_raise(py)
     }
@@ -147,6 +152,7 @@ impl KeySpace {
         value: Input,
         ttl: Option<Ttl>,
     ) -> PyResult<bool> {
+        self.space.check()?;
         py.detach(|| match ttl {
             Some(ttl) => self.space.put_if_with_ttl(&key, bytes(&expected), &value, ttl.0),
             None => self.space.put_if(&key, bytes(&expected), &value),
@@ -156,6 +162,7 @@ impl KeySpace {
 
     /// Removes `key` if its value is `expected`; returns whether it was removed.
     fn delete_if(&self, py: Python<'_>, key: Input, expected: Input) -> PyResult<bool> {
+        self.space.check()?;
         py.detach(|| self.space.delete_if(&key, &expected)).or_raise(py)
     }
 
@@ -214,6 +221,7 @@ impl KeySpace {
         value: &str,
         sync: bool,
     ) -> PyResult<u64> {
+        self.space.check()?;
         let stream = arrow_put::stream_of(&source)?;
         let durability = if sync { Durability::Synced } else { self.db.durability() };
         let target = arrow_put::Target { db: &self.db, space: &self.space, durability };
@@ -222,8 +230,9 @@ impl KeySpace {
 
     /// A batch of writes, which take effect together: a context manager as in `plyvel`.
     #[pyo3(signature = (*, transaction=false, sync=false))]
-    fn write_batch(slf: Bound<'_, Self>, transaction: bool, sync: bool) -> WriteBatch {
-        WriteBatch::new(slf.get(), transaction, sync)
+    fn write_batch(slf: Bound<'_, Self>, transaction: bool, sync: bool) -> PyResult<WriteBatch> {
+        slf.get().space.check()?;
+        Ok(WriteBatch::new(slf.get(), transaction, sync))
     }
 
     /// Merges the tables of a range until no key is in several runs.
@@ -234,6 +243,7 @@ impl KeySpace {
         start: Option<Input>,
         stop: Option<Input>,
     ) -> PyResult<()> {
+        self.space.check()?;
         let range = bounds(bytes(&start), bytes(&stop), (true, false), None)?;
         py.detach(|| self.space.compact(range)).or_raise(py)
     }

@@ -8,6 +8,7 @@ use crate::counter;
 use crate::db::{self, Db};
 use crate::error;
 use crate::filter;
+use crate::held;
 use crate::iterator::Iterator;
 use crate::key_space::KeySpace;
 use crate::reader::{self, Reader, ReaderScan};
@@ -32,5 +33,6 @@ fn _terrace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(db::create_image, module)?)?;
     module.add_function(wrap_pyfunction!(counter::number, module)?)?;
     filter::add_to(module)?;
+    held::add_to(module)?;
     error::add_to(module)
 }

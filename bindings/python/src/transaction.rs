@@ -181,6 +181,7 @@ impl Transaction {
     /// Applies all writes at once; raises `ConflictError`, and applies none, if a key that was read
     /// has been written since.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        self.space.check()?;
         let transaction = self.take().ok_or_else(ended)?;
         let transaction = Arc::try_unwrap(transaction).map_err(|_| {
             ClosedError::new_err("expected no call of another thread, found one that is running")

@@ -395,6 +395,9 @@ FORKS = """
 import os, subprocess, sys, terrace
 db = terrace.open(sys.argv[1])
 db.put(b"before", b"1")
+batch, t = db.write_batch(), db.transaction()
+batch.put(b"child", b"")
+t.put(b"child", b"")
 child = os.fork()
 if child == 0:
     if sys.argv[2] == "with":
@@ -402,6 +405,15 @@ if child == 0:
             sys.exit(0)
     if sys.argv[2] == "del":
         del db
+    if sys.argv[2] == "write":
+        new = [db.write_batch, db.transaction, lambda: db.key_space("x")]
+        for call in [batch.write, t.commit, lambda: db.put(b"child", b"")] + new:
+            try:
+                call()
+            except terrace.ClosedError as error:
+                assert "child" in str(error)
+            else:
+                sys.exit(1)
     sys.exit(0)
 _, status = os.waitpid(child, 0)
 assert status == 0, status
@@ -413,7 +425,7 @@ db.close()
 """
 
 
-@pytest.mark.parametrize("end", ["with", "del", "exit"])
+@pytest.mark.parametrize("end", ["with", "del", "exit", "write"])
 def test_a_child_of_fork_leaves_the_store_to_its_parent(tmp_path, end):
     path = str(tmp_path / "store")
     started = subprocess.Popen([sys.executable, "-c", FORKS, path, end], start_new_session=True)
