@@ -426,7 +426,7 @@ fn writes_reach_every_part_of_the_tree() {
     runner::simulate(1, || {
         let mut run = Run { ranges: 0.001, expiring: 0.0, merging: 0.0, ..Run::new(1) };
         let mut deepest = 0;
-        for _ in 0..4000 {
+        for _ in 0..8000 {
             run.write_some();
             deepest = deepest.max(run.engine.stats().levels.len());
         }
