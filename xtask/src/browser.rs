@@ -6,6 +6,7 @@
 
 use std::process::Command;
 
+use crate::built::Built;
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 
@@ -29,9 +30,8 @@ pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
     steps.run("test: the live page in a browser", || {
         let pages = workspace.target().join("page-samples");
         std::fs::create_dir_all(&pages)?;
-        // A package by itself would be built again with other features.
-        let words = ["build", "--quiet", "--workspace", "--bins", "--examples"];
-        step::command(&mut workspace.cargo(words))?;
+        // Without the tests, the whole workspace would be built again with other features.
+        Built::all(workspace)?;
         let samples = workspace.target().join("debug/examples/page_samples");
         step::command(Command::new(samples).arg(&pages))?;
         let mut replay = Command::new(workspace.target().join("debug/terrace"));

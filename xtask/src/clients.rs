@@ -4,6 +4,7 @@
 
 use std::process::Command;
 
+use crate::built::Built;
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 
@@ -25,9 +26,8 @@ pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
         return;
     }
     steps.run("test: clients of the server", || {
-        // A package by itself would be built again with other features.
-        let words = ["build", "--quiet", "--workspace", "--bins"];
-        step::command(&mut workspace.cargo(words))?;
+        // Without the tests, the whole workspace would be built again with other features.
+        Built::all(workspace)?;
         let mut script = Command::new("bash");
         script.arg(workspace.root().join("crates/server/tests/clients/run.sh"));
         script.arg(workspace.target().join("debug")).env("PYTHONPATH", &tools);
