@@ -139,7 +139,7 @@ pub trait FileHandle: Send + Sync + 'static {
     /// Gives the bytes' space back; they read as zeros. The length stays.
     fn punch(&self, range: Range<u64>) -> io::Result<()>;
 
-    /// Sets aside space for the first `size` bytes, and returns `true`; the length stays. `false` if
-    /// this would not make writes cheaper.
+    /// Sets aside space for the first `size` bytes, and returns `true`; the length stays. `false`
+    /// where this would not make writes cheaper.
     fn preallocate(&self, size: u64) -> io::Result<bool>;
 }

@@ -22,7 +22,8 @@
 //!
 //! Both durations are averages over about [`FLUSHES`] flushes. Short delays are saved up for a
 //! later group ([`DELAY_MIN`]). A group waits for at most [`DELAY_MAX`], and leaves at most
-//! [`DEBT_MAX`] to later groups; the excess is forgiven.
+//! [`DEBT_MAX`] to later groups; the excess is forgiven. So is what is owed for a flush, once it has
+//! ended.
 //!
 //! No lock, no clock and no sleep: the caller guards it and passes the time, and the leader sleeps.
 
@@ -109,8 +110,10 @@ pub(crate) struct Throttle {
     /// Begin of the current busy time of compaction, and earlier busy time since the last flush.
     busy_since: Option<Time>,
     busy: Duration,
-    /// Time at which all admitted bytes are paid for; 0 if they are.
-    due: Time,
+    /// Times at which all admitted bytes are paid for, for the tree and for the memtables; 0 if they
+    /// are.
+    due_for_tree: Time,
+    due_for_memory: Time,
 }
 
 impl Throttle {
@@ -127,6 +130,8 @@ impl Throttle {
 
     /// Notes that a flush has ended, and its duration.
     pub(crate) fn flushed(&mut self, now: Time, time: Duration) {
+        // What was owed for this flush is owed no more.
+        self.due_for_memory = Time(0);
         let busy_since = self.busy_since;
         self.compaction_ends(now);
         self.busy_since = busy_since.map(|_| now);
@@ -151,20 +156,29 @@ impl Throttle {
         let for_tree = self.compacting.seconds_per_byte() * excess(tree) * bytes as f64;
         let per_byte = self.flushing.seconds_per_byte();
         let for_memory = memtables.map_or(0.0, |memtables| memtables.cost(bytes, per_byte));
-        let cause =
-            if for_tree >= for_memory { WaitCause::TreeDelay } else { WaitCause::MemoryDelay };
-        let cost = for_tree.max(for_memory);
-        if cost <= 0.0 && self.due == Time(0) {
+        let is_free = for_tree <= 0.0 && for_memory <= 0.0;
+        if is_free && (self.due_for_tree, self.due_for_memory) == (Time(0), Time(0)) {
             return None;
         }
-        let (now, cost) = (now(), Duration::from_secs_f64(cost.min(DEBT_MAX.as_secs_f64())));
-        self.due = (self.due.max(now) + cost).min(now + DEBT_MAX);
-        let owed = self.due.since(now);
-        if owed.is_zero() {
-            self.due = Time(0);
-        }
+        let now = now();
+        let for_tree = owed(&mut self.due_for_tree, now, for_tree);
+        let for_memory = owed(&mut self.due_for_memory, now, for_memory);
+        let cause =
+            if for_tree >= for_memory { WaitCause::TreeDelay } else { WaitCause::MemoryDelay };
+        let owed = for_tree.max(for_memory);
         (owed >= DELAY_MIN).then(|| (owed.min(DELAY_MAX), cause))
     }
+}
+
+/// Adds seconds to what is due; returns the time until then.
+fn owed(due: &mut Time, now: Time, seconds: f64) -> Duration {
+    let cost = Duration::from_secs_f64(seconds.min(DEBT_MAX.as_secs_f64()));
+    *due = ((*due).max(now) + cost).min(now + DEBT_MAX);
+    let owed = due.since(now);
+    if owed.is_zero() {
+        *due = Time(0);
+    }
+    owed
 }
 
 fn excess(pressure: Pressure) -> f64 {
@@ -240,8 +254,8 @@ mod tests {
         Memtables { filled, most: 2 * MEMTABLE, flushed: MEMTABLE, elapsed, share }
     }
 
-    /// Milliseconds that each of a hundred thousand bytes waits, times 1000, after flushes that took
-    /// 10 ms for a memtable.
+    /// Milliseconds that a thousand bytes of a large group wait, after flushes that took 10 ms for a
+    /// memtable.
     fn wait_for_flush(memtables: &Memtables) -> f64 {
         let delay = throttle().admit(|| Time(u64::MAX / 2), 100_000, NONE, Some(memtables));
         delay.map_or(0.0, |(delay, cause)| {
@@ -258,7 +272,7 @@ mod tests {
         assert_eq!(wait_for_flush(&memtables(0, 0, 0.0)), 0.0, "half of the memory is free");
         // All of the flush, over the half of a memtable that is free.
         close(wait_for_flush(&memtables(500_000, 0, 0.0)), 10.0 / 500.0);
-        close(wait_for_flush(&memtables(250_000, 0, 0.0)), 10.0 / 750.0 / 2.0);
+        close(wait_for_flush(&memtables(400_000, 0, 0.0)), 10.0 / 600.0 * 0.8);
         close(wait_for_flush(&memtables(500_000, 2, 0.0)), 12.0 / 500.0);
         // As fast as others, and then ten times as slow.
         close(wait_for_flush(&memtables(500_000, 5, 0.5)), 5.0 / 500.0);

@@ -34,6 +34,17 @@ const WITH_NOTE_MAX: usize = 64 << 10;
 /// rest of a block.
 const PADDING: u64 = 4 << 10;
 
+/// When the next log is requested. See [`PreallocatedLogs`](super::preallocated_log).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LookAhead {
+    /// At a quarter of the memtable, if there is much free space.
+    Early,
+    /// At half of it.
+    Late,
+    /// It has been requested, or none is to be preallocated.
+    Done,
+}
+
 /// The log that is being written, and state of its memtable.
 pub(crate) struct ActiveLog {
     /// `None`: the log was given up, and another one must begin before the next write.
@@ -51,8 +62,8 @@ pub(crate) struct ActiveLog {
     pub(crate) for_deletes: bool,
     /// Space for the memtable's flush, if it could be reserved.
     pub(crate) hold: Option<Reservation>,
-    /// Whether the next log has been requested, or none is to be preallocated.
-    pub(crate) looked_ahead: bool,
+    /// When the next log may be requested.
+    pub(crate) look_ahead: LookAhead,
     /// Number of its syncs: about as many blocks are not full.
     syncs: u64,
     /// Whether appended bytes may not be durable yet.
@@ -82,7 +93,7 @@ impl ActiveLog {
             admitted: 0,
             for_deletes: false,
             hold: None,
-            looked_ahead: false,
+            look_ahead: LookAhead::Early,
             syncs: 0,
             unsynced: true,
             before: None,

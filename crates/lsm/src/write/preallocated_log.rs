@@ -4,7 +4,8 @@
 //!
 //! 1. When the memtable is a quarter full, the leader of the writes asks for the next log, and an
 //!    actor (a background thread) creates it. That may take longer than half a memtable does, while
-//!    compactions commit. If space is short, there is no preallocated log.
+//!    compactions commit. With less free space, it asks when the memtable is half full, as the log
+//!    takes its space at once. If space is short, there is no preallocated log.
 //! 2. When the memtable is full, the leader syncs the old log and continues in the next one
 //!    ([`take`](PreallocatedLogs::take)), without a metadata write.
 //! 3. At its next task, the actor seals the old log, unless the flush of its memtable has deleted
@@ -28,14 +29,16 @@ use terrace_env::store::{FileWriter, Rank, Store, Transaction};
 use terrace_env::sync::{Condvar, Mutex};
 use terrace_env::{ByteCount, FileId, SeqNo};
 
-use super::log::{self, ActiveLog};
+use super::log::{self, ActiveLog, LookAhead};
 use crate::Error;
 use crate::lifecycle::{Lifecycle, PanicGuard, Waiter};
 use crate::space::Space;
 use crate::tree::{Committer, LogRecord, Tree};
 
-/// Memtables for whose flush the free space must be enough, for a log to be preallocated.
+/// Memtables for whose flush the free space must be enough, for a log to be preallocated, and for
+/// it to be preallocated early.
 const FREE_MEMTABLES_MIN: u64 = 8;
+const FREE_MEMTABLES_EARLY: u64 = 32;
 
 /// Logs other than the active one.
 pub(crate) struct PreallocatedLogs {
@@ -171,23 +174,29 @@ impl PreallocatedLogs {
         drop(logs);
     }
 
-    /// Has the next log created once the memtable is a quarter full.
+    /// Has the next log created once the memtable is full enough.
     pub(crate) fn look_ahead(&self, log: &mut ActiveLog) {
-        let quarter = self.memtable_size.0 as usize / 4;
-        if log.looked_ahead || log.is_given_up() || self.tree.glance().active.bytes() < quarter {
+        let (parts, free_memtables, next) = match log.look_ahead {
+            LookAhead::Early => (4, FREE_MEMTABLES_EARLY, LookAhead::Late),
+            LookAhead::Late => (2, FREE_MEMTABLES_MIN, LookAhead::Done),
+            LookAhead::Done => return,
+        };
+        let part = self.memtable_size.0 as usize / parts;
+        if log.is_given_up() || self.tree.glance().active.bytes() < part {
             return;
         }
-        log.looked_ahead = true;
-        // The memtable is a quarter full, and the next log gets some reserve.
-        let size = ByteCount(log.size(self.store.log_unit()).0 * 17 / 4);
+        log.look_ahead = next;
+        // This part of the memtable is full, and the next log gets some reserve.
+        let size = ByteCount(log.size(self.store.log_unit()).0 * 17 * parts as u64 / 16);
         let enough = match self.store.log_space() {
             Some(log) => log.space.for_puts.0 >= 2 * size.0,
             None => {
-                let enough = FREE_MEMTABLES_MIN * self.memtable_size.0;
+                let enough = free_memtables * self.memtable_size.0;
                 self.store.space().free.0 >= enough && !self.space.is_short()
             }
         };
         if enough {
+            log.look_ahead = LookAhead::Done;
             self.call_actor(|logs| logs.wanted = Some((log.next, size)));
         }
     }

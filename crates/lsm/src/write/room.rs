@@ -136,7 +136,7 @@ impl Room {
                     if log.due.is_some_and(|due| runner::now() + delay >= due) {
                         self.write_out_before_wait(log);
                     }
-                    self.counters.waits.during(cause, || runner::sleep(delay));
+                    self.counters.waits.during(cause, || self.slow_down(delay, cause));
                     Ok(())
                 }
                 Ok(Next::Waited) => Ok(()),
@@ -198,6 +198,23 @@ impl Room {
             return Ok(Next::Rotate);
         }
         Ok(if bytes > 0 && log.admitted == 0 { Next::Admit } else { Next::Go })
+    }
+
+    /// Waits for a delay. One for a flush ends with the flush.
+    fn slow_down(&self, delay: Duration, cause: WaitCause) {
+        if cause != WaitCause::MemoryDelay {
+            return runner::sleep(delay);
+        }
+        let end = runner::now() + delay;
+        let mut immutable = self.memtables.lock();
+        let count = immutable.len();
+        while immutable.len() == count && self.lifecycle.check_writable().is_ok() {
+            let rest = end.since(runner::now());
+            if rest.is_zero() {
+                return;
+            }
+            immutable.wait_for(rest);
+        }
     }
 
     /// The memtables, if they are so full that writers are to be slowed. `filled`: bytes of the
