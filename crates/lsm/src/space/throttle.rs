@@ -257,10 +257,10 @@ mod tests {
     /// Milliseconds that a thousand bytes of a large group wait, after flushes that took 10 ms for a
     /// memtable.
     fn wait_for_flush(memtables: &Memtables) -> f64 {
-        let delay = throttle().admit(|| Time(u64::MAX / 2), 100_000, NONE, Some(memtables));
+        let delay = throttle().admit(|| Time(u64::MAX / 2), 200_000, NONE, Some(memtables));
         delay.map_or(0.0, |(delay, cause)| {
             assert_eq!(cause, WaitCause::MemoryDelay);
-            delay.as_secs_f64() * 1000.0 / 100.0
+            delay.as_secs_f64() * 1000.0 / 200.0
         })
     }
 
@@ -281,7 +281,7 @@ mod tests {
         close(wait_for_flush(&memtables(500_000, 6, 1.0)), 4.0 / 500.0);
         close(wait_for_flush(&memtables(500_000, 50, 1.0)), 12.5 / 500.0);
         // No group waits for longer than the flush.
-        close(wait_for_flush(&memtables(MEMTABLE, 50, 0.5)), 27.5 / 100.0);
+        close(wait_for_flush(&memtables(MEMTABLE, 50, 0.5)), 27.5 / 200.0);
     }
 
     /// Writers write as fast as they may. One flush in seven takes ten times as long as the others.
