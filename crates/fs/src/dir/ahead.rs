@@ -4,8 +4,8 @@
 //!
 //! - A file below [`LEAST`] gets none, so that a store of a few entries stays small.
 //! - It is no promise: where the host cannot set space aside, writes go on without it.
-//! - The length of the file does not change. The writer gives back the rest when it finishes. If the
-//!   process ends before, the file keeps at most [`STEP_MAX`] more than it needs, until it is
+//! - The length of the file does not change. The writer gives the rest back when it finishes. If
+//!   the process ends before, the file keeps at most [`STEP_MAX`] more than it needs, until it is
 //!   deleted.
 
 use super::FileHandle;

@@ -22,7 +22,7 @@
 //!
 //! Both durations are averages over about [`FLUSHES`] flushes. Short delays are saved up for a
 //! later group ([`DELAY_MIN`]). A group waits for at most [`DELAY_MAX`], and leaves at most
-//! [`DEBT_MAX`] to later groups; the excess is forgiven. So is what is owed for a flush, once it has
+//! [`DEBT_MAX`] to later groups; the excess is forgiven. So is the debt for a flush, once it has
 //! ended.
 //!
 //! No lock, no clock and no sleep: the caller guards it and passes the time, and the leader sleeps.
@@ -110,8 +110,8 @@ pub(crate) struct Throttle {
     /// Begin of the current busy time of compaction, and earlier busy time since the last flush.
     busy_since: Option<Time>,
     busy: Duration,
-    /// Times at which all admitted bytes are paid for, for the tree and for the memtables; 0 if they
-    /// are.
+    /// Times at which all admitted bytes are paid for: for the tree, and for the memtables. 0 if
+    /// they are.
     due_for_tree: Time,
     due_for_memory: Time,
 }
@@ -130,7 +130,7 @@ impl Throttle {
 
     /// Notes that a flush has ended, and its duration.
     pub(crate) fn flushed(&mut self, now: Time, time: Duration) {
-        // What was owed for this flush is owed no more.
+        // The debt for this flush is forgiven.
         self.due_for_memory = Time(0);
         let busy_since = self.busy_since;
         self.compaction_ends(now);
@@ -170,7 +170,7 @@ impl Throttle {
     }
 }
 
-/// Adds seconds to what is due; returns the time until then.
+/// Moves a due time on by some seconds; returns the time until then.
 fn owed(due: &mut Time, now: Time, seconds: f64) -> Duration {
     let cost = Duration::from_secs_f64(seconds.min(DEBT_MAX.as_secs_f64()));
     *due = ((*due).max(now) + cost).min(now + DEBT_MAX);
@@ -254,8 +254,8 @@ mod tests {
         Memtables { filled, most: 2 * MEMTABLE, flushed: MEMTABLE, elapsed, share }
     }
 
-    /// Milliseconds that a thousand bytes of a large group wait, after flushes that took 10 ms for a
-    /// memtable.
+    /// Milliseconds that a thousand bytes of a large group wait, after flushes that took 10 ms for
+    /// a memtable.
     fn wait_for_flush(memtables: &Memtables) -> f64 {
         let delay = throttle().admit(|| Time(u64::MAX / 2), 200_000, NONE, Some(memtables));
         delay.map_or(0.0, |(delay, cause)| {
