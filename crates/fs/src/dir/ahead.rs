@@ -1,6 +1,6 @@
 //! [`Ahead`]: space that is set aside for a file while it grows. The host then allocates blocks for
-//! megabytes at once instead of for each page, which makes the writes of large files a third
-//! cheaper on ext4.
+//! megabytes at once instead of for each page, which costs less processor time on ext4
+//! (`docs/performance.md`).
 //!
 //! - A file below [`LEAST`] gets none, so that a store of a few entries stays small.
 //! - It is no promise: where the host cannot set space aside, writes go on without it.

@@ -369,24 +369,27 @@ mod tests {
     const SHORT: Limits =
         Limits { idle: Duration::from_millis(50), frame: Duration::from_millis(50) };
 
+    /// For answers that are there: it must not pass on a slow machine.
+    const LONG: Limits = Limits { idle: Duration::from_secs(60), frame: Duration::from_secs(60) };
+
     /// A client, and the other end of its connection.
-    fn client() -> (tempfile::TempDir, Live, UnixStream) {
+    fn client(limits: Limits) -> (tempfile::TempDir, Live, UnixStream) {
         let directory = tempfile::tempdir().unwrap();
         let place = Place::of(directory.path()).unwrap();
         let (here, there) = UnixStream::pair().unwrap();
-        let outgoing = Outgoing::new(here.try_clone().unwrap(), SHORT);
+        let outgoing = Outgoing::new(here.try_clone().unwrap(), limits);
         let (incoming, owner) =
-            (Incoming::new(here, SHORT), Owner { pid: 1, command: String::new() });
+            (Incoming::new(here, limits), Owner { pid: 1, command: String::new() });
         (directory, Live { incoming, outgoing, place, owner }, there)
     }
 
     /// The answer of an owner that was stopped for a while comes when the client has given up.
     #[test]
     fn a_late_answer_is_not_taken_for_that_to_a_later_request() {
-        let (_directory, mut live, there) = client();
+        let (_directory, mut live, there) = client(SHORT);
         let error = live.get("default", b"a").unwrap_err();
         assert!(error.to_string().contains("in time"), "{error}");
-        let mut owner = Outgoing::new(there, SHORT);
+        let mut owner = Outgoing::new(there, LONG);
         owner.send(Kind::End, b"\x01the value of a").unwrap();
         let error = live.get("default", b"b").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
@@ -394,10 +397,10 @@ mod tests {
 
     #[test]
     fn a_request_that_is_too_long_for_a_frame_is_an_error_and_the_connection_goes_on() {
-        let (_directory, mut live, there) = client();
+        let (_directory, mut live, there) = client(LONG);
         let error = live.get("default", &vec![0; FRAME_MAX]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
-        let mut owner = Outgoing::new(there, SHORT);
+        let mut owner = Outgoing::new(there, LONG);
         owner.send(Kind::End, b"\x01value").unwrap();
         assert_eq!(live.get("default", b"key").unwrap().as_deref(), Some(&b"value"[..]));
     }

@@ -202,7 +202,7 @@ fn fill_and_empty_again(mut full: Full) -> usize {
     let most = case.zone.0 + case.memtable.0;
     assert!(left <= most, "{case:?}: {left} bytes are in use by nothing: {space:?}");
     let again = full.fill();
-    // Bands that may overlap lie on such a small device by chance: 78 % were seen.
+    // With bands that may overlap, 78 % were seen on such a small device. The cause is not known.
     let is_banded = matches!(case.row, Row::Smrdb | Row::SmrdbLeveled);
     let least = if is_banded { 75 } else { 90 };
     assert!(again * 100 >= fills[0] * least, "{case:?}: {fills:?} keys, then {again}");
