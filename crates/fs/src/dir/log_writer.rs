@@ -43,7 +43,7 @@ use super::reservation::Allowance;
 use super::tail::Tail;
 use super::volume::Volume;
 use crate::BLOCK;
-use crate::frame::{Binding, FrameHead, HEADER, PAYLOAD_MAX, blocks_for, encode_head};
+use crate::frame::{Binding, Cursor, FrameHead, HEADER, PAYLOAD_MAX, blocks_for, encode_head};
 
 /// The type of a log's frames; logs have only one.
 const LOG_FRAME: u8 = 1;
@@ -55,9 +55,6 @@ const GATHER_MAX: usize = 256 << 10;
 /// The longest append that is buffered. To copy a longer one costs more than to write it by itself.
 const BUFFERED_MAX: usize = 32 << 10;
 
-/// A larger buffer is freed after its write: only a large append needs it.
-const BUFFER_KEPT: usize = 2 * GATHER_MAX;
-
 /// See the [module](self).
 pub(super) struct LogWriter {
     pub(super) volume: Arc<Volume>,
@@ -67,7 +64,7 @@ pub(super) struct LogWriter {
     pub(super) ahead: Ahead,
     /// The error of a failed cut or sync: the durable frames are then unknown.
     pub(super) failed: Option<StoreError>,
-    /// Buffer of bytes to write, kept for the next write.
+    /// Buffer of a frame of one block, kept for the next one.
     pub(super) buffer: IoBuf,
     /// Memory of the buffered appends.
     pub(super) gathered: usize,
@@ -90,8 +87,25 @@ impl LogState {
         self.index.push(self.block, &self.pending[..len]);
         self.block += 1;
         self.cursor = cursor;
-        self.pending.drain(..len);
+        Arc::make_mut(&mut self.pending).drain(..len);
     }
+
+    /// Adds frames that were written at the log's end.
+    fn push(&mut self, frames: NewFrames) {
+        for (block, len, crc) in frames.frames {
+            self.index.push_summed(block, len, crc);
+        }
+        (self.block, self.cursor) = (frames.end, frames.cursor);
+    }
+}
+
+/// Frames in the file that are no part of the log yet.
+struct NewFrames {
+    /// Block, length and checksum of the payload of each.
+    frames: Vec<(u32, usize, u32)>,
+    /// The block after the last.
+    end: u32,
+    cursor: Cursor,
 }
 
 impl LogWriter {
@@ -181,74 +195,65 @@ impl LogWriter {
         if HEADER + log.pending.len() > BLOCK {
             log.close_open_frame();
         }
+        if HEADER + log.pending.len() > BLOCK {
+            let pending = Arc::clone(&log.pending);
+            drop(state);
+            let frames = self.write_frames(&pending)?;
+            drop(pending);
+            let mut state = self.node.lock();
+            state.log.push(frames);
+            Arc::make_mut(&mut state.log.pending).clear();
+            drop(state);
+            self.give_tail_back();
+            return Ok(());
+        }
         let binding = Binding { uuid: self.volume.uuid, owner: id.0, epoch: log.epoch };
         let (mut cursor, block, len) = (log.cursor, log.block, log.pending.len());
         let was_open = log.open.is_some();
         self.buffer.clear();
         encode_append(&binding, &mut cursor, LOG_FRAME, log.synced, &log.pending, &mut self.buffer);
         drop(state);
-        check_blocks(id, block, (self.buffer.len() / BLOCK) as u64)?;
-        let bytes = self.buffer.len();
+        debug_assert_eq!(self.buffer.len(), BLOCK, "a frame of one block");
+        check_blocks(id, block, 1)?;
         let place = u64::from(block) * BLOCK as u64;
         let (file, buffer, ahead) = (&self.node.file, &self.buffer, &mut self.ahead);
         let write = || {
-            ahead.provide(&**file, place + bytes as u64);
+            ahead.provide(&**file, place + BLOCK as u64);
             file.write_at(place, buffer)
         };
         if let Err(error) = self.volume.timed(self.cause, write) {
             self.take_back(place);
             self.restore_open_frame(place);
-            return Err(self.allowance.describe(&self.node, bytes, error));
+            return Err(self.allowance.describe(&self.node, BLOCK, error));
         }
         // A block that is written again in the cache of the operating system adds no write to the
         // medium.
-        self.volume.count_write(self.cause, if was_open { 0 } else { bytes as u64 });
-        if bytes > BUFFER_KEPT {
-            self.buffer = IoBuf::default();
-        }
+        self.volume.count_write(self.cause, if was_open { 0 } else { BLOCK as u64 });
         let mut state = self.node.lock();
         let log = &mut state.log;
-        if bytes == BLOCK {
-            debug_assert_eq!(len, log.pending.len(), "the open frame holds all that is pending");
-            log.open = Some(OpenFrame { len, cursor });
-            if close {
-                log.close_open_frame();
-            }
-            drop(state);
-            self.give_tail_back();
-            return Ok(());
+        debug_assert_eq!(len, log.pending.len(), "the open frame holds all that is pending");
+        log.open = Some(OpenFrame { len, cursor });
+        if close {
+            log.close_open_frame();
         }
-        for part in log.pending.chunks(PAYLOAD_MAX) {
-            log.index.push(log.block, part);
-            log.block += blocks_for(part.len());
-        }
-        debug_assert!(
-            u64::from(log.block - block) * BLOCK as u64 == bytes as u64,
-            "{bytes} bytes in {} blocks",
-            log.block - block
-        );
-        log.cursor = cursor;
-        log.pending.clear();
         drop(state);
         self.give_tail_back();
         Ok(())
     }
-}
 
-impl LogWriter {
-    /// Writes an append in frames of its own, without a copy, and reads it once for its checksums.
-    /// No buffered bytes may precede it.
-    fn append_large(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+    /// Writes bytes in frames of their own at the log's end, without a copy, and reads them once
+    /// for their checksums. No frame may be open. A failure leaves nothing of them in the file.
+    fn write_frames(&mut self, bytes: &[u8]) -> Result<NewFrames, StoreError> {
         let id = self.node.id;
         let (binding, mut cursor, start, synced) = {
             let log = &self.node.lock().log;
-            debug_assert!(log.pending.is_empty() && log.open.is_none(), "the buffer is written");
+            debug_assert!(log.open.is_none(), "frames follow closed ones");
             let binding = Binding { uuid: self.volume.uuid, owner: id.0, epoch: log.epoch };
             (binding, log.cursor, log.block, log.synced)
         };
         let blocks = bytes.chunks(PAYLOAD_MAX).map(|part| u64::from(blocks_for(part.len()))).sum();
         check_blocks(id, start, blocks)?;
-        let (mut block, mut rest) = (start, bytes);
+        let (mut end, mut rest) = (start, bytes);
         let mut frames = Vec::new();
         while !rest.is_empty() {
             let (part, after) = rest.split_at(rest.len().min(PAYLOAD_MAX));
@@ -257,7 +262,7 @@ impl LogWriter {
             let front = encode_head(&binding, &mut cursor, head, (part.len(), crc));
             let blocks = blocks_for(part.len());
             let padding = &[0; BLOCK][..blocks as usize * BLOCK - HEADER - part.len()];
-            let place = u64::from(block) * BLOCK as u64;
+            let place = u64::from(end) * BLOCK as u64;
             let (file, ahead) = (&self.node.file, &mut self.ahead);
             let write = || {
                 ahead.provide(&**file, place + u64::from(blocks) * BLOCK as u64);
@@ -268,17 +273,19 @@ impl LogWriter {
                 return Err(self.allowance.describe(&self.node, bytes.len(), error));
             }
             self.volume.count_write(self.cause, u64::from(blocks) * BLOCK as u64);
-            frames.push((block, part.len(), crc));
-            block += blocks;
+            frames.push((end, part.len(), crc));
+            end += blocks;
             rest = after;
         }
+        Ok(NewFrames { frames, end, cursor })
+    }
+
+    /// Writes an append by itself. No buffered bytes may precede it.
+    fn append_large(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        debug_assert!(self.node.lock().log.pending.is_empty(), "the buffer is written");
+        let frames = self.write_frames(bytes)?;
         let mut state = self.node.lock();
-        let log = &mut state.log;
-        for (block, len, crc) in frames {
-            log.index.push_summed(block, len, crc);
-        }
-        log.block = block;
-        log.cursor = cursor;
+        state.log.push(frames);
         state.size += bytes.len() as u64;
         Ok(())
     }
@@ -319,7 +326,7 @@ impl FileWriter for LogWriter {
             drop(state);
             self.append_large(bytes)?;
         } else {
-            state.log.pending.extend_from_slice(bytes);
+            Arc::make_mut(&mut state.log.pending).extend_from_slice(bytes);
             state.size += bytes.len() as u64;
             self.gathered = state.log.pending.capacity();
             drop(state);
@@ -364,7 +371,7 @@ impl FileWriter for LogWriter {
         // A caller may keep its writer until it seals the file, or until the file is deleted.
         (self.buffer, self.gathered) = (IoBuf::default(), 0);
         let mut state = self.node.lock();
-        state.log.pending = Vec::new();
+        state.log.pending = Arc::default();
         state.finished = true;
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! [`Node`]: the state that the handles of one file in a directory share: its sizes, whether it is
 //! committed, sealed or deleted, its users and, of a log, the end that grows.
 //!
-//! Bytes below `size` can be read, except trimmed ones. They are in the file or, of a log, some are
-//! in memory for the next frame.
+//! Bytes below `size` can be read, except trimmed ones. The last of them may be in memory: those of
+//! a log for the next frame, those of a table for the next write.
 //!
 //! # Threads
 //! One lock around the state, not held over a file operation. It may be taken under the volume's
@@ -34,6 +34,8 @@ pub(super) struct Node {
 pub(super) struct NodeState {
     /// Bytes that can be read.
     pub(super) size: u64,
+    /// The last of them, if they are not in the file yet. Only the writer changes them.
+    pub(super) gathered: Arc<Vec<u8>>,
     /// Bytes that are durable. (Of logs, see [`LogState`].)
     pub(super) synced: u64,
     /// The error of a failed sync: the durable bytes are then unknown.
@@ -55,6 +57,11 @@ pub(super) struct NodeState {
 }
 
 impl NodeState {
+    /// Bytes of a table or client's file that were written to the file.
+    pub(super) fn in_file(&self) -> u64 {
+        self.size - self.gathered.len() as u64
+    }
+
     /// An error if the file `id`, whose state this is, was deleted.
     pub(super) fn check_exists(&self, id: FileId) -> Result<(), StoreError> {
         if self.deleted { Err(StoreError::NotFound(id)) } else { Ok(()) }
@@ -76,7 +83,7 @@ pub(super) struct LogState {
     pub(super) failed: bool,
     pub(super) index: LogIndex,
     /// Bytes that the next frame will hold.
-    pub(super) pending: Vec<u8>,
+    pub(super) pending: Arc<Vec<u8>>,
     /// The first bytes of `pending`: they are in the [`Tail`](super::tail::Tail), so that they
     /// outlast the process.
     pub(super) in_tail: usize,
@@ -151,12 +158,12 @@ impl Node {
             let mark = LogMark { block, sequence, size };
             let is_synced = match self.kind {
                 FileKind::Log => state.log.synced == sequence,
-                FileKind::Table | FileKind::Client => state.synced == state.size,
+                FileKind::Table | FileKind::Client => state.synced == state.in_file(),
             };
             if is_synced {
                 return Ok(false);
             }
-            (state.size, mark)
+            (state.in_file(), mark)
         };
         let synced = self.file.sync();
         let mut state = self.lock();
@@ -172,7 +179,7 @@ impl Node {
                 state.log.durable = Some(mark).filter(|_| !state.log.failed);
             }
             FileKind::Table | FileKind::Client => {
-                debug_assert!(size <= state.size, "{size} bytes synced, of {}", state.size);
+                debug_assert!(size <= state.in_file(), "{size} synced, of {}", state.in_file());
                 state.synced = size;
             }
         }

@@ -219,7 +219,7 @@ fn recover_logs(
         state.size = size + in_tail.len() as u64;
         state.log.start(found.uuid, id, epoch, end.block, sequence);
         state.log.index = index;
-        (state.log.pending, state.log.in_tail) = (in_tail.to_vec(), in_tail.len());
+        (state.log.pending, state.log.in_tail) = (Arc::new(in_tail.to_vec()), in_tail.len());
         logs.nodes.insert(id, Arc::new(Node::new(id, record.kind, file, state)));
         logs.ends.push(Record::LogEnd { id, end: end.block, size, sequence, epoch });
         logs.ends.push(Record::Extend { id, end: end.block, extent: node::lease(end.block) });

@@ -8,6 +8,8 @@
 //! A sealed file of which nothing was trimmed may be [mapped](FileReader::mapped). The mapping
 //! counts as a reader of its own.
 //!
+//! The last bytes of an unsealed table may come from its writer's memory.
+//!
 //! A log is read frame by frame, and a frame is verified when it is read from the file. The handle
 //! keeps the last frame, up to 1 MiB, because logs are read from front to back in small pieces.
 //! Bytes after the last closed frame come from the writer's memory. Bytes of other kinds of files
@@ -142,6 +144,28 @@ impl Reader {
         names::path(&*self.volume.files, &names::file(self.node.id, self.node.kind))
     }
 
+    /// Reads bytes of a table or client's file. The last ones of an unsealed table may be in the
+    /// memory of its writer.
+    fn read_data(&self, offset: u64, into: &mut [u8]) -> Result<(), StoreError> {
+        if self.sealed.is_some() {
+            return self.read_file(offset, into);
+        }
+        let written = {
+            let state = self.node.lock();
+            let written = state.in_file().saturating_sub(offset).min(into.len() as u64) as usize;
+            let part = &mut into[written..];
+            let skip = (offset + written as u64).saturating_sub(state.in_file()) as usize;
+            // A writer that has ended meanwhile may have lost them.
+            let Some(gathered) = state.gathered.get(skip..skip + part.len()) else {
+                let end = offset + into.len() as u64;
+                return Err(self.out_of_range(offset, end, format!("{} bytes", state.size)));
+            };
+            part.copy_from_slice(gathered);
+            written
+        };
+        if written == 0 { Ok(()) } else { self.read_file(offset, &mut into[..written]) }
+    }
+
     fn read_file(&self, offset: u64, into: &mut [u8]) -> Result<(), StoreError> {
         let read = self.node.file.read_at(offset, into);
         read.map_err(|error| self.explained(offset, into.len(), error))
@@ -203,14 +227,14 @@ impl FileReader for Reader {
         self.check(offset, into.len())?;
         self.volume.timed(cause, || match self.node.kind {
             FileKind::Log => self.read_log(offset, into),
-            FileKind::Table | FileKind::Client => self.read_file(offset, into),
+            FileKind::Table | FileKind::Client => self.read_data(offset, into),
         })?;
         self.volume.count_read(cause, into.len() as u64);
         Ok(())
     }
 
     fn read(&self, offset: u64, len: usize, cause: Cause) -> Result<Vec<u8>, StoreError> {
-        if self.node.kind == FileKind::Log {
+        if self.sealed.is_none() || self.node.kind == FileKind::Log {
             let mut bytes = vec![0; len];
             return self.read_at(offset, &mut bytes, cause).map(|()| bytes);
         }

@@ -5,6 +5,7 @@ mod conformance;
 mod crowd;
 mod cuts;
 mod damage;
+mod gathered;
 mod golden;
 mod handles;
 mod opening;
