@@ -20,7 +20,12 @@ thread_local! {
 struct Entry {
     actor: ActorKey,
     number: u64,
-    first: Option<Time>,
+    /// Most operations do not wait. The counts are large, so they are made by the first wait.
+    noted: Option<Box<Noted>>,
+}
+
+struct Noted {
+    first: Time,
     waits: Waits,
 }
 
@@ -40,7 +45,7 @@ impl WaitLedger {
         let actor = runner::actor();
         let number = OPEN.with_borrow_mut(|open| {
             let number = open.last().map_or(0, |last| last.number + 1);
-            open.push(Entry { actor, number, first: None, waits: Waits::default() });
+            open.push(Entry { actor, number, noted: None });
             number
         });
         Self { number, _thread: PhantomData }
@@ -50,9 +55,10 @@ impl WaitLedger {
     /// there were none.
     #[must_use]
     pub fn close(self) -> Option<(Duration, Waits)> {
-        let entry = remove(self.number)?;
+        let entry = remove(self.number);
         std::mem::forget(self);
-        Some((runner::now().since(entry.first?), entry.waits))
+        let noted = entry?.noted?;
+        Some((runner::now().since(noted.first), noted.waits))
     }
 }
 
@@ -76,8 +82,8 @@ pub(super) fn note(cause: WaitCause, since: Time, time: Duration) {
     let actor = runner::actor();
     let _ = OPEN.try_with(|open| {
         for entry in open.borrow_mut().iter_mut().filter(|entry| entry.actor == actor) {
-            entry.first.get_or_insert(since);
-            entry.waits.note(cause, time);
+            let fresh = || Box::new(Noted { first: since, waits: Waits::default() });
+            entry.noted.get_or_insert_with(fresh).waits.note(cause, time);
         }
     });
 }
