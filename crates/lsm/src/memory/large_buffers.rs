@@ -1,6 +1,6 @@
-//! [`LargeBuffers`]: idle buffers of large batches that were written, and of copies of large values
-//! that clients have dropped, for the next ones. To fill fresh pages costs about five times as much
-//! as to fill pages that were written before.
+//! [`LargeBuffers`]: idle buffers of large batches that were written, of copies of large values that
+//! clients have dropped, and of sections of tables that were read by calls, for the next ones. To
+//! fill fresh pages costs about five times as much as to fill pages that were written before.
 //!
 //! - A [`LargeBuffer`] is a buffer in use. When it is dropped, it becomes idle in the pool that it
 //!   was taken from. It does not count as memory here while it is in use.
@@ -8,7 +8,7 @@
 //!   memory of the allocator if the value is small.
 //! - Idle buffers count as memory of batches. Together they have at most [`IDLE_BYTES_MAX`] bytes,
 //!   and at most a 64th of the store's budget; further ones are freed.
-//! - The contents of a buffer are cleared when it is taken.
+//! - The contents of a buffer are cleared when it is taken, unless it is taken to be filled.
 //!
 //! Threads: any number. The list has a lock, which is held for a push or a search.
 
@@ -46,16 +46,35 @@ impl LargeBuffers {
 
     /// An empty buffer for `len` bytes.
     pub(crate) fn take(self: &Arc<Self>, len: usize) -> LargeBuffer {
-        let is_fit = |buffer: &IoBuf| buffer.capacity() >= len && buffer.capacity() / 4 <= len;
-        let found = {
-            let mut idle = self.idle.lock();
-            // The one that was left last is most likely in the processor's cache.
-            let at = idle.iter().rposition(|(buffer, _)| is_fit(buffer));
-            at.map(|at| idle.remove(at).0)
-        };
-        let mut bytes = found.unwrap_or_else(|| IoBuf::with_capacity(len));
+        let mut bytes = self.find(len).unwrap_or_else(|| IoBuf::with_capacity(len));
         bytes.clear();
         LargeBuffer { bytes, home: Some(Arc::clone(self)) }
+    }
+
+    /// A buffer of `len` bytes, which the caller fills: they may be those of its last use.
+    pub(crate) fn take_to_fill(self: &Arc<Self>, len: usize) -> LargeBuffer {
+        let bytes = match self.find(len) {
+            Some(mut bytes) => {
+                bytes.resize(len);
+                bytes
+            }
+            None => IoBuf::zeroed(len),
+        };
+        LargeBuffer { bytes, home: Some(Arc::clone(self)) }
+    }
+
+    /// The buffer in use that this memory is, which becomes idle here.
+    pub(crate) fn adopt(self: &Arc<Self>, bytes: IoBuf) -> LargeBuffer {
+        LargeBuffer { bytes, home: Some(Arc::clone(self)) }
+    }
+
+    /// An idle buffer that is large enough, and not far too large.
+    fn find(&self, len: usize) -> Option<IoBuf> {
+        let is_fit = |buffer: &IoBuf| buffer.capacity() >= len && buffer.capacity() / 4 <= len;
+        let mut idle = self.idle.lock();
+        // The one that was left last is most likely in the processor's cache.
+        let at = idle.iter().rposition(|(buffer, _)| is_fit(buffer))?;
+        Some(idle.remove(at).0)
     }
 
     /// A copy of a value.
@@ -88,7 +107,7 @@ impl LargeBuffers {
     }
 }
 
-/// The buffer of a large batch.
+/// A buffer in use.
 #[derive(Debug)]
 pub(crate) struct LargeBuffer {
     bytes: IoBuf,
@@ -99,6 +118,19 @@ impl LargeBuffer {
     /// An empty buffer of no pool.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
         Self { bytes: IoBuf::with_capacity(capacity), home: None }
+    }
+
+    /// Its memory, which then belongs to no pool.
+    pub(crate) fn into_bytes(mut self) -> IoBuf {
+        self.home = None;
+        std::mem::take(&mut self.bytes)
+    }
+}
+
+/// Memory of no pool.
+impl From<IoBuf> for LargeBuffer {
+    fn from(bytes: IoBuf) -> Self {
+        Self { bytes, home: None }
     }
 }
 
@@ -176,6 +208,20 @@ mod tests {
         assert_eq!(buffers.copy_of(&value[..90 << 10]).as_ptr(), place);
         let small = buffers.copy_of(&value[..LargeBuffers::LEAST - 1]);
         assert!(gauge.used().0 >= 100 << 10 && small.len() == LargeBuffers::LEAST - 1);
+    }
+
+    #[test]
+    fn a_buffer_that_is_taken_to_be_filled_is_not_filled_with_zeros_first() {
+        let (buffers, _) = buffers(ByteCount::mib(512));
+        let mut first = buffers.take_to_fill(200 << 10);
+        assert!(first.iter().all(|byte| *byte == 0));
+        first.fill(7);
+        let place = first.as_ptr();
+        drop(first);
+        let again = buffers.take_to_fill(150 << 10);
+        assert_eq!((again.as_ptr(), again.len(), again[0]), (place, 150 << 10, 7));
+        drop(again);
+        assert_eq!(buffers.take_to_fill(200 << 10)[150 << 10..], [0; 50 << 10]);
     }
 
     #[test]

@@ -3,11 +3,11 @@
 //!
 //! - A job reads large sections at once. A scan begins with single blocks and reads larger sections
 //!   the longer it goes on. Sections of data are smaller if memory is short.
-//! - While a walk forward consumes one section, the read of the next one can be in flight. A job
-//!   submits a section of data early, and none of an index; a scan submits the next section once
-//!   its sections have their largest size, and none if the store does not queue reads. If memory is
-//!   short, or the walk may end before the next section, that section is read when the walk comes
-//!   to it.
+//! - While a walk forward consumes one section, the read of the next one can be in flight, if the
+//!   store queues reads. (Otherwise a submitted read is made at once, and takes a second buffer.) A
+//!   job submits a section of data early, and none of an index; a scan submits the next section
+//!   once its sections have their largest size. If memory is short, or the walk may end before the
+//!   next section, that section is read when the walk comes to it.
 //! - A section may end within a block. Then the part in memory is kept, and the rest is read with
 //!   the next section. (A walk backward reads the whole block again.)
 //!
@@ -31,7 +31,7 @@ use terrace_env::{Cause, IoBuf, MAPPED_MIN, MemoryLease};
 
 use super::frame::Handle;
 use super::reader::Table;
-use super::section::{self, Section, Spare};
+use super::section::{Pools, Section, Spare};
 use crate::Error;
 use crate::memory::Walk;
 
@@ -162,9 +162,13 @@ impl ReadAhead {
     /// A read-ahead without a section.
     pub(super) fn new(table: &Table, walk: Walk, area: Area) -> Self {
         let memory = table.memory();
-        let reuses = walk == Walk::Scan && !table.queues_reads();
-        let buffers = reuses.then(|| Arc::clone(&memory.scan_buffers));
-        let section = Section::new(memory.gauge(walk), buffers);
+        let pools = if table.queues_reads() {
+            Pools::default()
+        } else {
+            let small = (walk == Walk::Scan).then(|| Arc::clone(&memory.scan_buffers));
+            Pools { small, large: Some(Arc::clone(&memory.large_buffers)) }
+        };
+        let section = Section::new(memory.gauge(walk), pools);
         Self {
             walk,
             area,
@@ -240,7 +244,7 @@ impl ReadAhead {
             return false;
         }
         match (self.walk, self.area) {
-            (Walk::Job(_), Area::Data) => true,
+            (Walk::Job(_), Area::Data) => table.queues_reads(),
             (Walk::Job(_), Area::Index) => false,
             (Walk::Scan, _) => {
                 let middle = self.offset + (self.end - self.offset) / 2;
@@ -284,8 +288,7 @@ impl ReadAhead {
 
     fn submit(&mut self, table: &Table, offset: u64, end: u64, size: usize) {
         let len = usize::try_from(end - offset).expect("a section within its bounds");
-        let gauge = table.memory().gauge(self.walk);
-        let (into, mut lease) = section::buffer(gauge, self.spare.take(), len);
+        let (into, mut lease) = self.section.buffer(self.spare.take(), len);
         if let (0, ReadBuf::Small(_)) = (size, &into) {
             lease.resize(0);
         }

@@ -3,8 +3,9 @@
 //! - The memory is used again for the next section if it fits and no client has a value in it.
 //! - A section that was read into another buffer can replace the current one. The memory of the
 //!   current one, if it is large and free, can then be filled again.
-//! - A section of a scan can take its memory from buffers that other scans have left, and leave it
-//!   there when it is dropped.
+//! - A section can take its memory from buffers that other sections have left. Small memory goes
+//!   there when the section is dropped or takes other memory; large memory when the last value in
+//!   it is dropped.
 //! - A large section ([`MAPPED_MIN`] bytes or more) counts until the last value in it is dropped. A
 //!   small one counts while its owner has it, unless the owner says that it does not count.
 //!
@@ -19,14 +20,22 @@ use terrace_env::store::ReadBuf;
 use terrace_env::{IoBuf, MAPPED_MIN, MemoryGauge, MemoryLease};
 
 use crate::Error;
-use crate::memory::ScanBuffers;
+use crate::memory::{LargeBuffer, LargeBuffers, ScanBuffers};
+
+/// Where sections leave their memory to others.
+#[derive(Debug, Default)]
+pub(super) struct Pools {
+    /// Small memory.
+    pub(super) small: Option<Arc<ScanBuffers>>,
+    /// Large memory.
+    pub(super) large: Option<Arc<LargeBuffers>>,
+}
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Section {
     gauge: MemoryGauge,
-    /// Buffers to take small memory from, if it is to be used again by other sections.
-    buffers: Option<Arc<ScanBuffers>>,
+    pools: Pools,
     bytes: Bytes,
     /// All of its memory, if it is small: `bytes` is the front of it.
     whole: Bytes,
@@ -38,14 +47,14 @@ pub(super) struct Section {
 
 #[derive(Debug)]
 struct Large {
-    bytes: IoBuf,
+    bytes: LargeBuffer,
     lease: MemoryLease,
 }
 
 /// Large memory that can be filled again, and counts meanwhile.
 #[derive(Debug)]
 pub(super) struct Spare {
-    bytes: IoBuf,
+    bytes: LargeBuffer,
     lease: MemoryLease,
 }
 
@@ -53,25 +62,6 @@ impl Spare {
     /// Bytes that it counts.
     pub(super) fn counted(&self) -> u64 {
         self.lease.bytes()
-    }
-}
-
-/// A buffer of `len` bytes to read into, and the lease that counts it: `spare`, if it fits.
-pub(super) fn buffer(
-    gauge: &MemoryGauge,
-    spare: Option<Spare>,
-    len: usize,
-) -> (ReadBuf, MemoryLease) {
-    match spare {
-        Some(Spare { mut bytes, lease }) if len >= MAPPED_MIN && is_fit(bytes.capacity(), len) => {
-            bytes.resize(len);
-            (ReadBuf::Large(bytes), lease)
-        }
-        _ => {
-            let bytes = ReadBuf::zeroed(len);
-            let lease = gauge.lease(bytes.capacity());
-            (bytes, lease)
-        }
     }
 }
 
@@ -86,13 +76,36 @@ impl AsRef<[u8]> for Owner {
 
 impl Section {
     /// No bytes yet; `gauge` counts them.
-    pub(super) fn new(gauge: &MemoryGauge, buffers: Option<Arc<ScanBuffers>>) -> Self {
+    pub(super) fn new(gauge: &MemoryGauge, pools: Pools) -> Self {
         let (gauge, lease) = (gauge.clone(), gauge.lease(0));
-        Self { gauge, buffers, bytes: Bytes::new(), whole: Bytes::new(), large: None, lease }
+        Self { gauge, pools, bytes: Bytes::new(), whole: Bytes::new(), large: None, lease }
     }
 
     pub(super) fn bytes(&self) -> &Bytes {
         &self.bytes
+    }
+
+    /// A buffer of `len` bytes to read into for a later [`replace`](Self::replace), and the lease
+    /// that counts it: `spare`, if it fits.
+    pub(super) fn buffer(&self, spare: Option<Spare>, len: usize) -> (ReadBuf, MemoryLease) {
+        match spare {
+            Some(Spare { mut bytes, lease })
+                if len >= MAPPED_MIN && is_fit(bytes.capacity(), len) =>
+            {
+                bytes.resize(len);
+                (ReadBuf::Large(bytes.into_bytes()), lease)
+            }
+            _ => {
+                let bytes = match &self.pools.large {
+                    Some(pool) if len >= MAPPED_MIN => {
+                        ReadBuf::Large(pool.take_to_fill(len).into_bytes())
+                    }
+                    _ => ReadBuf::zeroed(len),
+                };
+                let lease = self.gauge.lease(bytes.capacity());
+                (bytes, lease)
+            }
+        }
     }
 
     /// Bytes that it counts.
@@ -107,7 +120,7 @@ impl Section {
 
     /// Drops the bytes and frees the memory.
     pub(super) fn release(&mut self) {
-        *self = Self::new(&self.gauge, self.buffers.take());
+        *self = Self::new(&self.gauge, std::mem::take(&mut self.pools));
     }
 
     /// Replaces the bytes by these, which the caller counts.
@@ -128,6 +141,10 @@ impl Section {
             }
             ReadBuf::Large(bytes) => {
                 self.lease.resize(0);
+                let bytes = match &self.pools.large {
+                    Some(pool) => pool.adopt(bytes),
+                    None => bytes.into(),
+                };
                 self.set_large(Large { bytes, lease });
             }
         }
@@ -194,7 +211,10 @@ impl Section {
                 }
             }
         };
-        let mut fresh = IoBuf::zeroed(len);
+        let mut fresh = match &self.pools.large {
+            Some(pool) => pool.take_to_fill(len),
+            None => IoBuf::zeroed(len).into(),
+        };
         fresh[..front].copy_from_slice(&old[kept]);
         let lease = self.gauge.lease(fresh.capacity());
         Large { bytes: fresh, lease }
@@ -222,7 +242,7 @@ impl Section {
         } else {
             self.whole = whole;
         }
-        let mut fresh = match (&self.buffers, ScanBuffers::size_for(len)) {
+        let mut fresh = match (&self.pools.small, ScanBuffers::size_for(len)) {
             (Some(buffers), Some(size)) if lasts => buffers.take(size),
             _ => BytesMut::zeroed(len),
         };
@@ -233,13 +253,13 @@ impl Section {
     }
 
     fn is_buffer(&self, whole: &Bytes) -> bool {
-        self.buffers.is_some() && ScanBuffers::size_for(whole.len()) == Some(whole.len())
+        self.pools.small.is_some() && ScanBuffers::size_for(whole.len()) == Some(whole.len())
     }
 
     /// Leaves its memory to other sections, if it came from them and no client has a value in it.
     fn put_back(&mut self) {
         let whole = std::mem::take(&mut self.whole);
-        if let (true, Some(buffers)) = (self.is_buffer(&whole), &self.buffers)
+        if let (true, Some(buffers)) = (self.is_buffer(&whole), &self.pools.small)
             && let Ok(buffer) = whole.try_into_mut()
         {
             self.lease.resize(0);
@@ -280,7 +300,7 @@ mod tests {
         for before in sizes {
             for after in sizes {
                 for held in [false, true] {
-                    let mut section = Section::new(&MemoryGauge::new("test"), None);
+                    let mut section = Section::new(&MemoryGauge::new("test"), Pools::default());
                     fill(&mut section, 0..0, before, 1);
                     let value = held.then(|| section.bytes().slice(..));
                     fill(&mut section, before - 10..before, after, 2);
@@ -295,7 +315,8 @@ mod tests {
     #[test]
     fn a_section_takes_a_buffer_that_another_one_has_left_and_no_value_lies_in_it() {
         let memory = Memory::new(&EngineOptions::default());
-        let (gauge, buffers) = (&memory.scans, || Some(Arc::clone(&memory.scan_buffers)));
+        let gauge = &memory.scans;
+        let buffers = || Pools { small: Some(Arc::clone(&memory.scan_buffers)), large: None };
         let mut one = Section::new(gauge, buffers());
         fill(&mut one, 0..0, 5_000, 1);
         let place = one.bytes().as_ptr();
@@ -320,9 +341,33 @@ mod tests {
     }
 
     #[test]
+    fn a_large_section_takes_memory_that_the_last_value_in_another_one_has_left() {
+        let memory = Memory::new(&EngineOptions::default());
+        let (gauge, len) = (&memory.jobs, 2 * MAPPED_MIN);
+        let pools = || Pools { small: None, large: Some(Arc::clone(&memory.large_buffers)) };
+        let mut one = Section::new(gauge, pools());
+        fill(&mut one, 0..0, len, 1);
+        let place = one.bytes().as_ptr();
+        // The walk still has the last value of the section when it reads the next one.
+        let value = one.bytes().slice(len - 10..);
+        fill(&mut one, len - 5..len, len, 2);
+        assert_ne!(one.bytes().as_ptr(), place);
+        assert_eq!(gauge.used().0, 2 * len as u64);
+        drop(value);
+        assert_eq!(gauge.used().0, len as u64, "idle memory is no job's");
+        let value = one.bytes().slice(..7);
+        fill(&mut one, 0..3, len - 4096, 3);
+        assert_eq!((one.bytes().as_ptr(), one.bytes().len()), (place, len - 4096));
+        assert_eq!(
+            (&one.bytes()[..4], &value[..]),
+            (&[1, 1, 1, 3][..], &[1, 1, 1, 1, 1, 2, 2][..])
+        );
+    }
+
+    #[test]
     fn a_read_that_fails_leaves_what_was_kept() {
         for len in [50, MAPPED_MIN] {
-            let mut section = Section::new(&MemoryGauge::new("test"), None);
+            let mut section = Section::new(&MemoryGauge::new("test"), Pools::default());
             fill(&mut section, 0..0, 100, 1);
             section.refill(90..100, len, true, |_| Err(Error::Closed)).unwrap_err();
             assert_eq!(section.bytes()[..], [1; 10]);
@@ -332,7 +377,7 @@ mod tests {
     #[test]
     fn memory_is_used_again_and_counts_as_long_as_anybody_has_a_value_out_of_it() {
         let gauge = MemoryGauge::new("test");
-        let mut section = Section::new(&gauge, None);
+        let mut section = Section::new(&gauge, Pools::default());
         fill(&mut section, 0..0, 2 * MAPPED_MIN, 1);
         let place = section.bytes().as_ptr();
         fill(&mut section, 0..0, MAPPED_MIN, 2);
