@@ -202,10 +202,12 @@ fn fill_and_empty_again(mut full: Full) -> usize {
     let most = case.zone.0 + case.memtable.0;
     assert!(left <= most, "{case:?}: {left} bytes are in use by nothing: {space:?}");
     let again = full.fill();
-    // With bands that may overlap, 78 % were seen on such a small device. The cause is not known.
+    // On bands that may overlap, the next log asks for a zone at once, and the first put that finds
+    // none is refused: each fill may leave almost a zone unused.
     let is_banded = matches!(case.row, Row::Smrdb | Row::SmrdbLeveled);
-    let least = if is_banded { 75 } else { 90 };
-    assert!(again * 100 >= fills[0] * least, "{case:?}: {fills:?} keys, then {again}");
+    let unused = if is_banded { case.zone.0 + case.memtable.0 } else { 0 };
+    let least = (fills[0] * case.value * 9 / 10).saturating_sub(unused as usize);
+    assert!(again * case.value >= least, "{case:?}: {fills:?} keys, then {again}");
     full.must("a close", |db| db.clone().close());
     fills.len() + 1
 }
