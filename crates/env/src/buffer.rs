@@ -23,6 +23,8 @@ enum Memory {
     Large {
         pages: Pages,
         len: usize,
+        /// Bytes from here on are zeros, as the pages began.
+        used: usize,
     },
 }
 
@@ -35,7 +37,7 @@ impl IoBuf {
     pub fn with_capacity(capacity: usize) -> Self {
         if capacity >= MAPPED_MIN {
             let pages = Pages::new(capacity.next_multiple_of(Self::ALIGNMENT));
-            return Self(Memory::Large { pages, len: 0 });
+            return Self(Memory::Large { pages, len: 0, used: 0 });
         }
         Self(Memory::Small(AVec::with_capacity(Self::ALIGNMENT, capacity)))
     }
@@ -47,7 +49,7 @@ impl IoBuf {
         match &mut buf.0 {
             Memory::Small(bytes) => resize(bytes, len),
             // Pages begin as zeros.
-            Memory::Large { len: now, .. } => *now = len,
+            Memory::Large { len: now, used, .. } => (*now, *used) = (len, len),
         }
         buf
     }
@@ -86,9 +88,10 @@ impl IoBuf {
     fn append_within(&mut self, bytes: &[u8]) {
         match &mut self.0 {
             Memory::Small(own) => own.extend_from_slice(bytes),
-            Memory::Large { pages, len } => {
+            Memory::Large { pages, len, used } => {
                 pages[*len..*len + bytes.len()].copy_from_slice(bytes);
                 *len += bytes.len();
+                *used = (*len).max(*used);
             }
         }
     }
@@ -120,11 +123,14 @@ impl IoBuf {
         self.reserve(len.saturating_sub(self.len()));
         match &mut self.0 {
             Memory::Small(bytes) => resize(bytes, len),
-            Memory::Large { pages, len: now } => {
-                if len > *now {
-                    pages[*now..len].fill(0);
+            Memory::Large { pages, len: now, used } => {
+                // To fill fresh pages would make the system fill them a second time.
+                let end = len.min(*used);
+                if end > *now {
+                    pages[*now..end].fill(0);
                 }
                 *now = len;
+                *used = len.max(*used);
             }
         }
     }
@@ -171,7 +177,7 @@ impl Deref for IoBuf {
     fn deref(&self) -> &[u8] {
         match &self.0 {
             Memory::Small(bytes) => bytes,
-            Memory::Large { pages, len } => &pages[..*len],
+            Memory::Large { pages, len, .. } => &pages[..*len],
         }
     }
 }
@@ -180,7 +186,7 @@ impl DerefMut for IoBuf {
     fn deref_mut(&mut self) -> &mut [u8] {
         match &mut self.0 {
             Memory::Small(bytes) => bytes,
-            Memory::Large { pages, len } => &mut pages[..*len],
+            Memory::Large { pages, len, .. } => &mut pages[..*len],
         }
     }
 }
@@ -230,7 +236,7 @@ mod tests {
 
     #[test]
     fn new_bytes_are_zeros_however_many_and_nothing_is_left_of_what_was_there() {
-        for len in [0, 1, 4095, 4096, 4097, 3 * 4096 + 7] {
+        for len in [0, 1, 4095, 4096, 4097, 3 * 4096 + 7, MAPPED_MIN + 9] {
             let mut buf = IoBuf::copy_of(&vec![7; len]);
             buf.clear();
             buf.resize(len);
@@ -239,6 +245,19 @@ mod tests {
             buf.resize(len / 2);
             assert_eq!(buf.len(), len / 2);
         }
+    }
+
+    #[test]
+    fn fresh_bytes_of_a_large_buffer_are_zeros_and_so_are_used_ones() {
+        let mut buf = IoBuf::with_capacity(3 * MAPPED_MIN);
+        buf.extend(&vec![7; MAPPED_MIN]);
+        buf.truncate(10);
+        buf.resize(2 * MAPPED_MIN);
+        assert!(buf[10..].iter().all(|&byte| byte == 0));
+        buf[2 * MAPPED_MIN - 1] = 7;
+        buf.clear();
+        buf.resize(3 * MAPPED_MIN);
+        assert!(buf.iter().all(|&byte| byte == 0), "old bytes are left");
     }
 
     #[test]
