@@ -211,7 +211,7 @@ impl SuperblockArea {
     /// other one; whether it was written.
     fn change_over(&mut self, zones: [ZoneId; 2], superblock: &mut Superblock) -> bool {
         let reset = |zone| self.device.control(Op::Reset(zone), Cause::Superblock).is_ok();
-        let (before, generation) = (self.next, self.generation);
+        let before = self.next;
         let (active, _) = before;
         // A write that finds no zone for it must not have given up the present one.
         if !reset(zones[1 - active]) {
@@ -219,7 +219,8 @@ impl SuperblockArea {
         }
         self.next = (active, None);
         if write_twice(self, superblock).is_err() {
-            if self.generation == generation {
+            let is_written = self.next.0 != active;
+            if !is_written {
                 self.next = before;
             }
             return false;
@@ -241,13 +242,19 @@ impl SuperblockArea {
         let data = superblock.encode();
         match self.home {
             Home::Slots(zone) => {
+                // After an error, the next superblock replaces this one in its slot.
                 let block = (superblock.generation % 2) as u32;
                 self.put(ZonePlace { zone, block }, data)
                     .map_err(|error| io("writing the", zone, error))?;
+                self.generation = superblock.generation;
             }
-            Home::Log(zones) => self.append(zones, data)?,
+            Home::Log(zones) => {
+                // A write that fails may reach the medium all the same. The next superblock may
+                // then go to the other zone, and must be newer.
+                self.generation = superblock.generation;
+                self.append(zones, data)?;
+            }
         }
-        self.generation = superblock.generation;
         Ok(())
     }
 

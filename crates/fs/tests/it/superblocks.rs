@@ -1,17 +1,21 @@
 //! Superblocks: found, written in turn, and never silently an old one.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace_env::checksum::crc32c;
 use terrace_env::random::{Random, Rng};
 use terrace_env::store::StoreError;
-use terrace_env::{Cause, DeviceId, ZoneId, test_seeds};
+use terrace_env::{Cause, DeviceId, Lba, ZoneId, test_seeds};
 use terrace_fs::inspect::Inspector;
 use terrace_fs::journal::replay;
 use terrace_fs::superblock::{Placement, SuperblockArea};
 use terrace_fs::{BLOCK, BlockAddr, ZoneGrid, ZonePlace, pointer};
 use terrace_zone::emulator::{FaultPlan, RequestKind};
-use terrace_zone::{Device, Emulator, PowerCut, ZoneState};
+use terrace_zone::{
+    Completion, Device, DeviceError, DeviceLayer, Emulator, Op, PowerCut, Request, Ticket,
+    ZoneState,
+};
 
 use crate::changes::Changes;
 use crate::journal_world::{make, open, shape};
@@ -82,6 +86,66 @@ fn a_superblock_zone_that_is_left_half_full_keeps_no_active_slot() {
     assert_eq!(reports.filter(|report| report.state.is_active()).count(), 1);
     let (_, found) = SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
     assert_eq!(found.options, b"newer");
+}
+
+/// A drive whose next write succeeds, and is said to have failed.
+struct Denies {
+    drive: Arc<Emulator>,
+    /// The ticket of that write; [`NEXT`] before it comes, 0 if none is denied.
+    denied: AtomicU64,
+}
+
+const NEXT: u64 = u64::MAX;
+
+impl DeviceLayer for Denies {
+    fn below(&self) -> &dyn Device {
+        &*self.drive
+    }
+
+    fn submit(&self, request: Request) -> Ticket {
+        let is_write = matches!(request.op, Op::Write { .. });
+        let ticket = self.drive.submit(request);
+        if is_write && self.denied.load(Ordering::Relaxed) == NEXT {
+            self.denied.store(ticket.0, Ordering::Relaxed);
+        }
+        ticket
+    }
+
+    fn wait(&self, ticket: Ticket) -> Result<Completion, DeviceError> {
+        let is_denied = self.denied.load(Ordering::Relaxed) == ticket.0;
+        let completion = self.drive.wait(ticket);
+        if !is_denied {
+            return completion;
+        }
+        self.denied.store(0, Ordering::Relaxed);
+        // The zone takes no further write, so that the next one fails, too.
+        self.drive.set_faults(Some(FaultPlan::new(1).fail(RequestKind::Write, 0)));
+        let (zone, lba, operation) = (ZoneId(0), Lba(0), "write");
+        Err(DeviceError::Medium { zone, lba, operation })
+    }
+}
+
+#[test]
+fn a_superblock_is_newer_than_one_whose_write_failed_and_reached_the_medium() {
+    for change_before in [false, true] {
+        let (drive, device) = drive(0);
+        make(&device, 0);
+        let denies = Arc::new(Denies { drive: Arc::clone(&drive), denied: AtomicU64::new(0) });
+        let device = Arc::clone(&denies) as Arc<dyn Device>;
+        let (mut area, mut superblock) =
+            SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
+        if change_before {
+            drive.set_faults(Some(FaultPlan::new(1).fail(RequestKind::Write, 0)));
+            area.write(&mut superblock).expect("a write to the other zone");
+        }
+        denies.denied.store(NEXT, Ordering::Relaxed);
+        superblock.options = b"refused".to_vec();
+        area.write(&mut superblock).expect_err("both zones refuse the write");
+        superblock.options = b"newer".to_vec();
+        area.write(&mut superblock).expect("a write");
+        let (_, found) = SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
+        assert_eq!(found.options, b"newer", "changed before: {change_before}");
+    }
 }
 
 #[test]
