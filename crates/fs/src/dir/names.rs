@@ -20,6 +20,10 @@ pub(super) const CURRENT: &str = "CURRENT";
 /// The next superblock, until it is renamed.
 pub(super) const CURRENT_NEW: &str = "CURRENT.new";
 
+/// A directory that the tools of ext file systems make at their root, so that a store may lie
+/// there.
+pub(super) const LOST_FOUND: &str = "lost+found";
+
 const JOURNAL: &str = "JOURNAL-";
 
 /// Meaning of a file name.

@@ -129,7 +129,7 @@ pub(super) fn no_store(files: &dyn Files) -> String {
 }
 
 /// An empty store, if the directory holds no files except those that an interrupted start may
-/// leave.
+/// leave, and `lost+found`.
 fn start_empty(
     files: &dyn Files,
     names: &[String],
@@ -140,9 +140,10 @@ fn start_empty(
     if !write {
         return Err(StoreError::Invalid(expected));
     }
-    let other =
-        names.iter().find(|name| matches!(names::parse(name), Named::Foreign | Named::File(..)));
-    if let Some(other) = other {
+    let is_other = |name: &&String| {
+        *name != names::LOST_FOUND && matches!(names::parse(name), Named::Foreign | Named::File(..))
+    };
+    if let Some(other) = names.iter().find(is_other) {
         let advice = "a new store needs an empty directory";
         return Err(StoreError::Invalid(format!("{expected} but `{}`; {advice}", Visible(other))));
     }
@@ -155,7 +156,7 @@ fn start_empty(
 }
 
 /// Whether a directory holds no files except those that an interrupted start may leave: the lock,
-/// the first journal, and a superblock that is not in force.
+/// the first journal, and a superblock that is not in force. `lost+found` does not count.
 pub(super) fn is_blank(path: &Path) -> Result<bool, StoreError> {
     let wrap = |error| StoreError::io(format!("listing {}", path.display()), error);
     let entries = match fs::read_dir(path) {
@@ -164,6 +165,9 @@ pub(super) fn is_blank(path: &Path) -> Result<bool, StoreError> {
     };
     for entry in entries {
         let name = entry.map_err(wrap)?.file_name();
+        if name == names::LOST_FOUND {
+            continue;
+        }
         let named = name.to_str().map_or(Named::Foreign, names::parse);
         if !matches!(named, Named::Lock | Named::Journal(1) | Named::CurrentNew) {
             return Ok(false);

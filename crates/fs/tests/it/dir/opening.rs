@@ -150,6 +150,17 @@ fn a_directory_of_other_things_does_not_become_a_store() {
 }
 
 #[test]
+fn a_store_may_be_made_at_the_root_of_an_ext_file_system() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let found = directory.path().join("lost+found");
+    std::fs::create_dir(&found).expect("a directory");
+    assert!(DirStore::is_blank(directory.path()).expect("a directory"));
+    DirStore::open(directory.path(), DirOptions::default()).expect("a new store").close();
+    DirStore::open(directory.path(), DirOptions::default()).expect("the same store");
+    assert!(found.exists());
+}
+
+#[test]
 fn what_a_failed_start_leaves_is_blank_and_nothing_else_is() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let blank = |name: &str| {
