@@ -495,7 +495,7 @@ impl Engine {
         let actors = std::mem::take(&mut *self.actors.lock());
         let ends: Vec<_> = actors.into_iter().map(JoinHandle::try_join).collect();
         if record && ends.iter().all(Result::is_ok) {
-            self.committer.record_lifetime();
+            self.committer.record_end(self.writer.empty_log());
         }
         // A simulation that unwinds has no device to wait for any more.
         if !(std::thread::panicking() && runner::is_simulated()) {

@@ -55,13 +55,14 @@ pub(super) struct Replay<'a> {
 
 impl Replay<'_> {
     /// Replays the logs; returns their entries that are not in tables, and the sequence after all.
+    /// A log that no writing continues in, and that has no entries, does not count: it is deleted.
     pub(super) fn replay(
         &self,
         logs: Vec<(LogRecord, FileInfo)>,
         next: SeqNo,
     ) -> Result<(Vec<Replayed>, SeqNo), Error> {
         let (mut replayed, mut ends) = (Vec::<Replayed>::new(), BTreeMap::<FileId, u64>::new());
-        let (mut from, mut has_space) = (SeqNo(1), !self.read_only);
+        let (mut from, mut after, mut has_space) = (SeqNo(1), next, !self.read_only);
         for (record, file) in logs {
             let memtable = Arc::new(Memtable::new(&self.memory.chunks));
             let id = file.id;
@@ -79,6 +80,9 @@ impl Replay<'_> {
             };
             let ReplayedLog { next, before, checksum } = log::replay(&*reader, start, take)?;
             from = next.max(record.first);
+            if reader.len() > 0 {
+                after = after.max(next);
+            }
             let read = replayed.last().expect("the log that was read");
             read.memtable.note_replayed(id, checksum);
             ends.insert(id, reader.len());
@@ -89,7 +93,10 @@ impl Replay<'_> {
                 before.check(id, *found)?;
             }
         }
-        Ok((replayed, next.max(from)))
+        let active = log_to_go_on_with(&replayed);
+        let active = replayed.iter().find(|log| Some(log.file.id) == active);
+        let next = active.map_or(after, |log| after.max(log.record.first));
+        Ok((replayed, next))
     }
 
     /// Flushes the replayed entries, those of the last log up to `end`; `false` if there is no

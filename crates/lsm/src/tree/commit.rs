@@ -20,8 +20,8 @@
 
 use std::sync::Arc;
 
-use terrace_env::FileId;
 use terrace_env::store::{Store, Transaction};
+use terrace_env::{FileId, SeqNo};
 use terrace_policy::{Compaction, WriteRule};
 
 use super::annotation::LogRecord;
@@ -162,30 +162,42 @@ impl Committer {
     pub(crate) fn commit_record(&self, change: impl FnOnce(&mut StoreRecord)) -> Result<(), Error> {
         let turn = self.take_turn();
         self.tree.check_open()?;
-        let changed = self.commit_record_in(turn, change);
+        let changed = self.commit_record_in(turn, Transaction::new(), change);
         changed.inspect_err(|error| self.stop_unless_space(error))
     }
 
     /// Makes the sums of the store's life durable, when the engine ends and no job is left, if
-    /// clients or jobs have written since the last record. After a failure nothing is written.
-    pub(crate) fn record_lifetime(&self) {
+    /// clients or jobs have written since the last record; and the next sequence, if `log` is the
+    /// active log without entries, and was preallocated at an earlier sequence. Otherwise the
+    /// sequence would go back at the next opening if merges have dropped the newest entries. After
+    /// a failure nothing is written.
+    pub(crate) fn record_end(&self, log: Option<(FileId, SeqNo)>) {
         let done = |written: &Written| (written.entries, written.jobs());
         let is_known = done(&self.sums.ever()) == done(&self.tree.record().lifetime);
-        if !is_known && self.lifecycle.failure().is_none() {
+        let log = log.filter(|(id, next)| {
+            let recorded = self.store.info(*id);
+            let recorded = recorded.map(|info| LogRecord::decode(*id, &info.annotation.opaque));
+            recorded.is_some_and(|record| record.is_ok_and(|record| record.first < *next))
+        });
+        if (!is_known || log.is_some()) && self.lifecycle.failure().is_none() {
+            let mut transaction = Transaction::new();
+            if let Some((id, first)) = log {
+                transaction.annotate(id, LogRecord { first }.annotation());
+            }
             // An error is ignored: the next commit has the sums.
-            let _ = self.commit_record_in(self.take_turn(), |_| {});
+            let _ = self.commit_record_in(self.take_turn(), transaction, |_| {});
         }
     }
 
     fn commit_record_in(
         &self,
         turn: CommitTurn<'_>,
+        mut transaction: Transaction,
         change: impl FnOnce(&mut StoreRecord),
     ) -> Result<(), Error> {
         let mut record = self.tree.record();
         record.lifetime = self.sums.ever();
         change(&mut record);
-        let mut transaction = Transaction::new();
         transaction.annotate(FileId::STORE, record.annotation());
         self.store.commit(transaction)?;
         turn.show_record(record);
@@ -227,7 +239,7 @@ mod tests {
     use std::time::Duration;
 
     use terrace_env::store::{CreateOptions, Failure, FileKind, MemoryStore, Rank, StoreError};
-    use terrace_env::{ByteCount, Cause, SeqNo, runner};
+    use terrace_env::{ByteCount, Cause, runner};
     use terrace_policy::{Place, RunId};
 
     use crate::compression::Compression;

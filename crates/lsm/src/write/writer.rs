@@ -13,9 +13,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrace_env::runner;
 use terrace_env::sync::QueueGuard;
 use terrace_env::wait::{WaitLedger, Waits};
+use terrace_env::{FileId, SeqNo, runner};
 
 use super::gathering::Gathering;
 use super::group::GroupWriter;
@@ -227,6 +227,18 @@ impl Writer {
                 self.room.note(error);
             }
         });
+    }
+
+    /// The active log and its next sequence, if it has no entries that are not in tables. `None`
+    /// also if a writer leads.
+    pub(crate) fn empty_log(&self) -> Option<(FileId, SeqNo)> {
+        let mut found = None;
+        self.lane.leading_at_once(|log| {
+            if self.tree.glance().active.is_empty() && !log.is_given_up() {
+                found = Some((log.id(), log.next));
+            }
+        });
+        found
     }
 
     /// Drops all logs: later writes get the error that the engine is closed.

@@ -4,8 +4,10 @@
 //! example.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use terrace_env::store::{MemoryStore, Store};
+use terrace_env::random::Random;
+use terrace_env::store::{CrashMode, FileKind, MemoryStore, Store};
 use terrace_env::{ByteCount, runner};
 use terrace_lsm::{Batch, Bounds, Durability, Engine, EngineOptions};
 
@@ -72,6 +74,52 @@ fn an_overwrite_in_a_checkpoint_is_newer_than_a_run_whose_newest_entries_are_gon
         engine.checkpoint(&target, &mut |_, _| {}).unwrap();
         check_overwrite(&open(&target));
         engine.close().unwrap();
+    });
+}
+
+#[test]
+fn the_sequence_does_not_go_back_if_the_newest_entries_are_gone_and_the_log_was_preallocated() {
+    runner::simulate(1, || {
+        let (store, engine) = store_without_its_newest_entries();
+        engine.compact(SPACE, &Bounds::all()).unwrap();
+        let before = engine.stats();
+        assert_eq!(before.sequence, 300);
+        engine.close().unwrap();
+        drop(engine);
+        for _ in 0..2 {
+            let engine = open(&store);
+            assert_eq!(engine.stats().sequence, before.sequence);
+            engine.close().unwrap();
+        }
+        let engine = open(&store);
+        write(&engine, b"a000", Some(b"new"));
+        assert_eq!(engine.stats().sequence, before.sequence + 1);
+    });
+}
+
+/// The first sequence of the preallocated log is that after writes that were in no log.
+#[test]
+fn a_preallocated_log_that_an_opening_deletes_does_not_count() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let engine = open(&store);
+        let put = |number: u32, durability| {
+            let mut batch = Batch::new();
+            batch.put(SPACE, &number.to_be_bytes(), &[7; 300]);
+            engine.write(batch, durability).unwrap();
+        };
+        put(0, Durability::Synced);
+        (1..100).for_each(|number| put(number, Durability::Unlogged));
+        runner::sleep(Duration::from_secs(1));
+        let logs = store.list().iter().filter(|file| file.kind == FileKind::Log).count();
+        assert_eq!(logs, 2, "the next log was preallocated");
+        let survivor = store.crash(CrashMode::DropUnsynced, &mut Random::seeded(1));
+        engine.close().unwrap();
+        for _ in 0..3 {
+            let engine = open(&survivor);
+            assert_eq!(engine.stats().sequence, 1);
+            engine.close().unwrap();
+        }
     });
 }
 
