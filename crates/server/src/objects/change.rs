@@ -3,9 +3,11 @@
 //! A put seals its body, and then writes the entry; the old files are removed last. If the
 //! transaction is refused, the new file is removed at once. If it fails in another way, the entry
 //! may have been written: the file stays, and the next opening decides.
+//!
+//! Deletes of many objects share a transaction. If it fails, each half of them has its own, so that
+//! a key with a conflict or a failure holds up no others.
 
-use terrace::ErrorKind;
-use terrace::TransactionKeySpace;
+use terrace::{Durability, ErrorKind, TransactionKeySpace};
 use terrace_env::runner;
 
 use super::attributes::Attributes;
@@ -55,6 +57,24 @@ pub(super) fn found_in(
 ) -> Result<Option<ObjectRecord>, Fault> {
     let value = entries.get(&key::object(bucket, name))?;
     Ok(value.map(|value| ObjectRecord::decode(&value)).transpose()?)
+}
+
+/// Deletes an object in a transaction; returns the old one.
+fn delete_in(
+    entries: &TransactionKeySpace<'_>,
+    bucket: &str,
+    name: &str,
+    condition: &Condition,
+) -> Result<Option<ObjectRecord>, Fault> {
+    let old = found_in(entries, bucket, name)?;
+    condition.check(name, old.as_ref())?;
+    if old.is_some() {
+        entries.delete(&key::object(bucket, name))?;
+    }
+    if has_entry(old.as_ref()) {
+        entries.delete(&key::body(bucket, name))?;
+    }
+    Ok(old)
 }
 
 impl Objects {
@@ -130,18 +150,55 @@ impl Objects {
     pub fn delete(&self, bucket: &str, name: &str, condition: &Condition) -> Result<bool, Fault> {
         let old = self.change(|entries| {
             check_bucket(entries, bucket)?;
-            let old = found_in(entries, bucket, name)?;
-            condition.check(name, old.as_ref())?;
-            if old.is_some() {
-                entries.delete(&key::object(bucket, name))?;
-            }
-            if has_entry(old.as_ref()) {
-                entries.delete(&key::body(bucket, name))?;
-            }
-            Ok(old)
+            delete_in(entries, bucket, name, condition)
         })?;
         self.remove(old.as_ref().map_or(&[], ObjectRecord::segments));
         Ok(old.is_some())
+    }
+
+    /// Deletes objects, durably, each on its condition; returns for each whether there was one.
+    pub fn delete_all(
+        &self,
+        bucket: &str,
+        wanted: &[(String, Condition)],
+    ) -> Vec<Result<bool, Fault>> {
+        if let [(name, condition)] = wanted {
+            return vec![self.delete(bucket, name, condition)];
+        }
+        match self.delete_together(bucket, wanted) {
+            Ok(done) => done,
+            Err(_) => {
+                let (first, second) = wanted.split_at(wanted.len() / 2);
+                let mut done = self.delete_all(bucket, first);
+                done.extend(self.delete_all(bucket, second));
+                done
+            }
+        }
+    }
+
+    /// The same in one transaction. It fails if the store fails, or by a conflict.
+    fn delete_together(
+        &self,
+        bucket: &str,
+        wanted: &[(String, Condition)],
+    ) -> Result<Vec<Result<bool, Fault>>, Fault> {
+        let transaction = self.db.transaction()?;
+        let entries = transaction.key_space(&self.space)?;
+        check_bucket(&entries, bucket)?;
+        let (mut done, mut removed) = (Vec::with_capacity(wanted.len()), Vec::new());
+        for (name, condition) in wanted {
+            match delete_in(&entries, bucket, name, condition) {
+                Ok(old) => {
+                    done.push(Ok(old.is_some()));
+                    removed.extend(old.iter().flat_map(ObjectRecord::segments).cloned());
+                }
+                Err(fault @ (Fault::NoSuchKey(_) | Fault::Precondition)) => done.push(Err(fault)),
+                Err(fault) => return Err(fault),
+            }
+        }
+        transaction.commit_with(Durability::Synced)?;
+        self.remove(&removed);
+        Ok(done)
     }
 
     /// Changes the metadata of an object, durably; its body stays.

@@ -12,7 +12,7 @@ use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result};
 use super::answer::refusal;
 use super::blocking::blocking;
 use super::conditions;
-use super::operations::Operations;
+use super::operations::{Operations, check_key};
 use super::unsupported;
 use crate::objects::{Condition, Fault};
 
@@ -29,8 +29,9 @@ pub(super) async fn one(
     Ok(S3Response::new(DeleteObjectOutput::default()))
 }
 
-/// Checks the version and the conditions of a key in a list.
+/// Checks a key in a list, its version and its conditions.
 fn check(one: &ObjectIdentifier) -> S3Result<()> {
+    check_key(&one.key)?;
     unsupported::check_version(one.version_id.as_deref())?;
     if one.size.is_some() || one.last_modified_time.is_some() {
         let message = "deletes by size or time are not implemented";
@@ -45,29 +46,29 @@ pub(super) async fn many(
 ) -> S3Result<S3Response<DeleteObjectsOutput>> {
     let input = request.input;
     let keys = input.delete.objects;
-    if keys.len() > KEYS_MAX {
-        let message = format!("expected at most {KEYS_MAX} keys, found {}", keys.len());
+    if !(1..=KEYS_MAX).contains(&keys.len()) {
+        let message = format!("expected 1 to {KEYS_MAX} keys, found {}", keys.len());
         return Err(refusal(S3ErrorCode::MalformedXML, message));
     }
     of.check_bucket(&input.bucket).await?;
     let is_quiet = input.delete.quiet == Some(true);
     let (objects, bucket) = (of.objects(), input.bucket);
     let (deleted, errors) = blocking(move || {
-        let (mut deleted, mut errors) = (Vec::new(), Vec::new());
+        let (mut wanted, mut deleted, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         for one in keys {
             if let Err(error) = check(&one) {
                 errors.push((one.key, error));
                 continue;
             }
             let etag = one.e_tag.map(ETagCondition::ETag);
-            let condition = conditions::of_change(etag, None);
-            let done = objects.delete(&bucket, &one.key, &condition);
+            wanted.push((one.key, conditions::of_change(etag, None)));
+        }
+        let done = objects.delete_all(&bucket, &wanted);
+        for ((key, condition), done) in wanted.into_iter().zip(done) {
             match done {
-                Err(Fault::NoSuchKey(_)) if condition != Condition::Always => {
-                    deleted.push(one.key);
-                }
-                Ok(_) => deleted.push(one.key),
-                Err(fault) => errors.push((one.key, S3Error::from(fault))),
+                Err(Fault::NoSuchKey(_)) if condition != Condition::Always => deleted.push(key),
+                Ok(_) => deleted.push(key),
+                Err(fault) => errors.push((key, S3Error::from(fault))),
             }
         }
         Ok((deleted, errors))

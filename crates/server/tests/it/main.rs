@@ -8,6 +8,7 @@ mod client;
 mod crowds;
 mod cuts;
 mod dashboards;
+mod deletes;
 mod exits;
 mod hostile;
 mod kills;
