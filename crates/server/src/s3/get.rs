@@ -23,6 +23,9 @@ use crate::objects::{Header, ObjectRecord};
 /// The type of an object that was put without one, as in S3.
 const NO_TYPE: &str = "binary/octet-stream";
 
+/// The header with the number of tags.
+const TAGS: &str = "x-amz-tagging-count";
+
 /// Bytes of the object that are asked for.
 fn range_of(
     range: Option<dto::Range>,
@@ -154,5 +157,11 @@ pub(super) async fn head(
     let is_part = (asked.is_some() || is_of_parts) && !range.is_empty();
     let mode = input.checksum_mode;
     let output = described!(HeadObjectOutput, &record, &range, is_part, is_of_parts, mode);
-    Ok(S3Response::new(output))
+    let mut response = S3Response::new(output);
+    // The library has no field for it.
+    let tags = record.attributes.tags.len();
+    if tags > 0 {
+        response.headers.insert(TAGS, tags.into());
+    }
+    Ok(response)
 }

@@ -1,8 +1,9 @@
 //! ListObjects and ListObjectsV2: at most 1,000 items at a time.
 //!
 //! A continuation token is a kind (`k` for a key, `p` for a common prefix) and the text, in base
-//! 64. The marker of the first version is a plain text: it is taken for a common prefix if it ends
-//! with the delimiter after the prefix.
+//! 64. The marker of the first version and the start of the second one are plain texts. Such a text
+//! with a delimiter after the prefix is taken for its common prefix, and the list goes on after all
+//! keys of that one, as in S3.
 
 use s3s::dto::{
     CommonPrefix, EncodingType, ListObjectsInput, ListObjectsOutput, ListObjectsV2Input,
@@ -28,8 +29,15 @@ pub(super) fn items(asked: Option<i32>, what: &'static str) -> S3Result<usize> {
 }
 
 /// Whether keys are to be encoded.
-pub(super) fn is_url(encoding: Option<&EncodingType>) -> bool {
-    encoding.is_some_and(|encoding| encoding.as_str() == EncodingType::URL)
+pub(super) fn is_url(encoding: Option<&EncodingType>) -> S3Result<bool> {
+    match encoding.map(EncodingType::as_str) {
+        None | Some("") => Ok(false),
+        Some(EncodingType::URL) => Ok(true),
+        Some(other) => {
+            let message = format!("encoding-type: expected url, found {other}");
+            Err(refusal(S3ErrorCode::InvalidArgument, message))
+        }
+    }
 }
 
 fn token(of: &Listed) -> String {
@@ -52,11 +60,14 @@ fn of_token(token: &str) -> S3Result<Listed> {
     }
 }
 
-fn of_marker(marker: String, prefix: &str, delimiter: Option<&str>) -> Listed {
+fn of_marker(mut marker: String, prefix: &str, delimiter: Option<&str>) -> Listed {
     let after = marker.strip_prefix(prefix).unwrap_or_default();
-    match delimiter {
-        Some(delimiter) if after.ends_with(delimiter) => Listed::Prefix(marker),
-        _ => Listed::Key(marker),
+    match delimiter.and_then(|delimiter| Some(after.find(delimiter)? + delimiter.len())) {
+        Some(end) => {
+            marker.truncate(prefix.len() + end);
+            Listed::Prefix(marker)
+        }
+        None => Listed::Key(marker),
     }
 }
 
@@ -84,16 +95,17 @@ pub(super) async fn second(
     let max = items(input.max_keys, "max-keys")?;
     input.delimiter = input.delimiter.filter(|text| !text.is_empty());
     let token_given = input.continuation_token.as_ref().filter(|token| !token.is_empty());
-    let after = match (token_given, &input.start_after) {
-        (Some(token), _) => Some(of_token(token)?),
-        (None, after) => after.clone().map(Listed::Key),
+    let url = is_url(input.encoding_type.as_ref())?;
+    let (prefix, delimiter) = (input.prefix.clone().unwrap_or_default(), input.delimiter.clone());
+    let start = input.start_after.clone().filter(|start| !start.is_empty());
+    let after = match token_given {
+        Some(token) => Some(of_token(token)?),
+        None => start.map(|start| of_marker(start, &prefix, delimiter.as_deref())),
     };
-    let prefix = input.prefix.clone().unwrap_or_default();
-    let wanted = Wanted { prefix, delimiter: input.delimiter.clone(), after, max };
+    let wanted = Wanted { prefix, delimiter, after, max };
     let bucket = input.bucket.clone();
     let mut listing = blocking(move || objects.list(&bucket, &wanted)).await?;
     let next = listing.next.take();
-    let url = is_url(input.encoding_type.as_ref());
     let owner = input.fetch_owner.filter(|is| *is).map(|_| owner());
     let (contents, prefixes) = answer(listing, url, owner.as_ref());
     let count = i32::try_from(contents.len() + prefixes.len()).unwrap_or(ITEMS_MAX);
@@ -120,6 +132,7 @@ pub(super) async fn first(
 ) -> S3Result<S3Response<ListObjectsOutput>> {
     let (objects, mut input) = (of.objects(), request.input);
     let max = items(input.max_keys, "max-keys")?;
+    let url = is_url(input.encoding_type.as_ref())?;
     input.delimiter = input.delimiter.filter(|text| !text.is_empty());
     let prefix = input.prefix.clone().unwrap_or_default();
     let delimiter = input.delimiter.clone();
@@ -129,7 +142,6 @@ pub(super) async fn first(
     let bucket = input.bucket.clone();
     let mut listing = blocking(move || objects.list(&bucket, &wanted)).await?;
     let next = listing.next.take();
-    let url = is_url(input.encoding_type.as_ref());
     let (contents, prefixes) = answer(listing, url, Some(&owner()));
     let is_truncated = Some(next.is_some());
     let next_marker = next.map(|next| match next {
@@ -165,10 +177,12 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_at_a_delimiter_is_a_common_prefix() {
+    fn a_marker_with_a_delimiter_is_its_common_prefix() {
         assert_eq!(of_marker("a/b/".into(), "a/", Some("/")), Listed::Prefix("a/b/".into()));
         assert_eq!(of_marker("a/b".into(), "a/", Some("/")), Listed::Key("a/b".into()));
+        assert_eq!(of_marker("a/b/c/d".into(), "a/", Some("/")), Listed::Prefix("a/b/".into()));
         assert_eq!(of_marker("a/".into(), "a/", Some("/")), Listed::Key("a/".into()));
+        assert_eq!(of_marker("a/b".into(), "b", Some("/")), Listed::Key("a/b".into()));
         assert_eq!(of_marker("a/b/".into(), "", None), Listed::Key("a/b/".into()));
     }
 }

@@ -5,14 +5,16 @@
 use s3s::dto::{
     AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput,
     CompleteMultipartUploadOutput, CompletedPart, CreateMultipartUploadInput,
-    CreateMultipartUploadOutput, ListMultipartUploadsInput, ListMultipartUploadsOutput,
-    ListPartsInput, ListPartsOutput, MultipartUpload, Part, UploadPartInput, UploadPartOutput,
+    CreateMultipartUploadOutput, Initiator, ListMultipartUploadsInput, ListMultipartUploadsOutput,
+    ListPartsInput, ListPartsOutput, MultipartUpload, Part, StorageClass, UploadPartInput,
+    UploadPartOutput,
 };
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result};
 
 use super::answer::{encoded, etag, refusal, size, time};
 use super::attributes::HasAttributes;
 use super::blocking::blocking;
+use super::buckets::owner;
 use super::conditions;
 use super::digests::{ALGORITHMS, Digests, set_checksum};
 use super::list::{is_url, items};
@@ -144,6 +146,12 @@ pub(super) async fn abort(
     Ok(S3Response::new(AbortMultipartUploadOutput::default()))
 }
 
+/// The initiator of all uploads: the owner.
+fn initiator() -> Initiator {
+    let owner = owner();
+    Initiator { display_name: owner.display_name, id: owner.id }
+}
+
 pub(super) async fn list_parts(
     of: &Operations,
     request: S3Request<ListPartsInput>,
@@ -174,6 +182,9 @@ pub(super) async fn list_parts(
     Ok(S3Response::new(ListPartsOutput {
         bucket: Some(input.bucket),
         key: Some(input.key),
+        initiator: Some(initiator()),
+        owner: Some(owner()),
+        storage_class: Some(StorageClass::from_static(StorageClass::STANDARD)),
         upload_id: Some(input.upload_id),
         is_truncated: Some(is_truncated),
         max_parts: i32::try_from(max).ok(),
@@ -194,7 +205,7 @@ pub(super) async fn list_uploads(
         return Err(refusal(S3ErrorCode::NotImplemented, message));
     }
     let max = items(input.max_uploads, "max-uploads")?;
-    let url = is_url(input.encoding_type.as_ref());
+    let url = is_url(input.encoding_type.as_ref())?;
     let marker = input.key_marker.clone().filter(|marker| !marker.is_empty());
     let of_id = input.upload_id_marker.as_deref().and_then(UploadId::from_text);
     let (bucket, prefix) = (input.bucket.clone(), input.prefix.clone().unwrap_or_default());
@@ -208,7 +219,10 @@ pub(super) async fn list_uploads(
     let (next_key_marker, next_upload_id_marker) = next.unzip();
     let uploads = uploads.into_iter().map(|(key, id, record)| MultipartUpload {
         initiated: Some(time(record.begun)),
+        initiator: Some(initiator()),
         key: Some(encoded(key, url)),
+        owner: Some(owner()),
+        storage_class: Some(StorageClass::from_static(StorageClass::STANDARD)),
         upload_id: Some(id.to_text()),
         ..MultipartUpload::default()
     });

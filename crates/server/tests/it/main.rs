@@ -13,6 +13,7 @@ mod exits;
 mod hostile;
 mod kills;
 mod leftovers;
+mod lists;
 mod objects;
 mod parts;
 mod records;
