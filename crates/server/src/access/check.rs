@@ -6,7 +6,9 @@
 //! - An operation that is not known here needs the right to write.
 //! - The source of a copy is checked by the operation ([`check_source`]).
 //!
-//! The check also notes the name of the operation, for the metrics.
+//! The check also notes the name of the operation, for the metrics, and the rights that a request
+//! has been granted. A request with a note of rights is the repetition of one that was checked, and
+//! needs no signature.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,9 +21,27 @@ use super::keys::Keys;
 use super::rights::{Need, Rights};
 use super::signed;
 
-/// The name of a request's operation, once it is known.
+/// Findings of the check about a request.
 #[derive(Clone, Default)]
-pub(crate) struct Note(pub(crate) Arc<OnceLock<String>>);
+pub(crate) struct Note(Arc<Noted>);
+
+#[derive(Default)]
+struct Noted {
+    operation: OnceLock<String>,
+    rights: OnceLock<Arc<Rights>>,
+}
+
+impl Note {
+    /// The name of the request's operation, once it is known.
+    pub(crate) fn operation(&self) -> Option<&str> {
+        self.0.operation.get().map(String::as_str)
+    }
+
+    /// Whether the request's key may do it.
+    pub(crate) fn is_granted(&self) -> bool {
+        self.0.rights.get().is_some()
+    }
+}
 
 /// See the [module](self).
 #[derive(Clone)]
@@ -71,16 +91,16 @@ impl S3Auth for Check {
 impl S3Access for Check {
     async fn check(&self, context: &mut S3AccessContext<'_>) -> S3Result<()> {
         let operation = context.s3_op().name().to_owned();
-        if let Some(note) = context.extensions_mut().get::<Note>() {
-            let _ = note.0.set(operation.clone());
-        }
-        let rights = match context.credentials() {
-            None if self.keys.is_empty() => {
+        let note = context.extensions_mut().get::<Note>().cloned().unwrap_or_default();
+        let _ = note.0.operation.set(operation.clone());
+        let rights = match (context.credentials(), note.0.rights.get()) {
+            (None, Some(granted)) => Arc::clone(granted),
+            (None, None) if self.keys.is_empty() => {
                 signed::check_unsigned(context.headers())?;
                 Arc::clone(&self.everything)
             }
-            None => return Err(denied()),
-            Some(credentials) => {
+            (None, None) => return Err(denied()),
+            (Some(credentials), _) => {
                 let found = self.keys.find(&credentials.access_key).ok_or_else(denied)?;
                 signed::check(context.uri(), context.headers())?;
                 Arc::new(found.1.clone())
@@ -92,6 +112,7 @@ impl S3Access for Check {
         {
             return Err(denied());
         }
+        let _ = note.0.rights.set(Arc::clone(&rights));
         context.extensions_mut().insert(rights);
         Ok(())
     }

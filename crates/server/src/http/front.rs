@@ -5,10 +5,6 @@
 //! machine could send requests, too. So such a server refuses requests that come from a page (with
 //! an `Origin`), and those whose `Host` is no name of the loopback.
 //!
-//! A `Range` that is malformed, or names several ranges, is taken off, so that the client gets the
-//! whole object: RFC 9110 allows it (section 14.2), and S3 does it. The library would refuse the
-//! request. It still does if the header is part of a signature.
-//!
 //! A form of a browser is refused by its head. The library would take its whole file into memory,
 //! for any client, before it asked for a key.
 
@@ -18,18 +14,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, ORIGIN, RANGE};
-use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
+use hyper::{Method, Request, Response, StatusCode};
 use s3s::Body;
-use s3s::dto::Range;
 use s3s::service::S3Service;
 use terrace_env::runner;
 
 use super::chunks::{self, Chunks};
 use super::fate::{Fate, Watched, refusal};
 use super::patience::Patience;
+use super::ranges::take_unfit;
+use super::references::with_references;
 use super::roster::{Answering, Presence};
-use crate::access::{Note, is_signed};
+use crate::access::Note;
 use crate::admin::{self, Admin};
 use crate::metrics::Metrics;
 
@@ -66,9 +63,7 @@ impl Front {
             refusal(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)
         } else {
             request.extensions_mut().insert(note.clone());
-            if has_unfit_range(&method, &uri, request.headers()) {
-                request.headers_mut().remove(RANGE);
-            }
+            let whole = take_unfit(&mut request);
             let (presence, fate) = (Arc::clone(presence), Fate::default());
             let watched = Watched::of(&request, &fate);
             let patient = |body| Patience::new(body, self.idle_max, presence);
@@ -79,24 +74,38 @@ impl Front {
                     Body::http_body(Chunks::new(watched(patient(body)), are_signed))
                 }
             });
-            match self.service.call(request).await {
-                Ok(response) if response.status() == StatusCode::INTERNAL_SERVER_ERROR => {
-                    fate.answer().unwrap_or(response)
+            let response = self.call(request, &fate).await;
+            let response = match whole {
+                Some(mut whole) if note.is_granted() && response.status().is_client_error() => {
+                    whole.extensions_mut().insert(note.clone());
+                    self.call(whole, &fate).await
                 }
-                Ok(response) => response,
-                Err(error) => {
-                    tracing::error!(?error, "a request failed");
-                    plain(StatusCode::INTERNAL_SERVER_ERROR, "the request failed\n")
-                }
-            }
+                _ => response,
+            };
+            // An object in memory may be a document, too.
+            if note.operation() == Some("GetObject") { response } else { with_references(response) }
         };
         let latency = runner::now().since(begun);
-        let operation = if is_admin { "admin" } else { note.0.get().map_or("none", |name| name) };
+        let operation = if is_admin { "admin" } else { note.operation().unwrap_or("none") };
         let status = response.status().as_u16();
         self.metrics.answered(operation, status, latency);
         let path = uri.path();
         tracing::debug!(%peer, %method, path, operation, status, ?latency, "request");
         Ok(response.map(|body| Answering::new(body, in_request)))
+    }
+
+    /// Calls an operation of S3.
+    async fn call(&self, request: Request<Body>, fate: &Fate) -> Response<Body> {
+        match self.service.call(request).await {
+            Ok(response) if response.status() == StatusCode::INTERNAL_SERVER_ERROR => {
+                fate.answer().unwrap_or(response)
+            }
+            Ok(response) => response,
+            Err(error) => {
+                tracing::error!(?error, "a request failed");
+                plain(StatusCode::INTERNAL_SERVER_ERROR, "the request failed\n")
+            }
+        }
     }
 }
 
@@ -120,18 +129,6 @@ fn is_form(headers: &HeaderMap) -> bool {
     let mut types = headers.get_all(CONTENT_TYPE).iter();
     types
         .any(|one| one.as_bytes().get(..FORM.len()).is_some_and(|of| of.eq_ignore_ascii_case(FORM)))
-}
-
-/// Whether a read has a `Range` that is not one range, and that can be taken off.
-fn has_unfit_range(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
-    let mut given = headers.get_all(RANGE).iter();
-    let is_fit = match (given.next(), given.next()) {
-        (None, _) => return false,
-        (Some(one), None) => one.to_str().is_ok_and(|text| Range::parse(text).is_ok()),
-        (Some(_), Some(_)) => false,
-    };
-    let is_read = [Method::GET, Method::HEAD].contains(method);
-    is_read && !is_fit && !is_signed(RANGE.as_str(), uri, headers)
 }
 
 /// Whether a `Host` is a name of the loopback, with or without a port.

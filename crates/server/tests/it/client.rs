@@ -1,4 +1,5 @@
-//! [`Client`]: sends requests over one connection each, signed by version 4 if it has a key.
+//! [`Client`]: sends requests over one connection each, signed by version 4 if it has a key. The
+//! signature has the headers `x-amz-*` and `range`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -154,7 +155,8 @@ impl Client {
             let (time, digest) = (date_and_time(), hex(Sha256::digest(body)));
             let day = &time[..8];
             let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-            let ours = headers.iter().filter(|(name, _)| name.starts_with("x-amz-"));
+            let is_signed = |name: &str| name.starts_with("x-amz-") || name == "range";
+            let ours = headers.iter().filter(|(name, _)| is_signed(name));
             let mut ours: BTreeMap<String, String> = ours.map(own).collect();
             ours.insert("host".into(), self.address.to_string());
             if !ours.contains_key(DIGEST) {

@@ -46,6 +46,46 @@ fn a_list_from_within_a_common_prefix_goes_on_after_all_of_its_keys() {
 }
 
 #[test]
+fn control_characters_of_keys_are_references_in_documents_and_come_back() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    let keys = ["a\u{1}b", "a\tb", "a\nb", "a\rb", "a\u{1f}b"];
+    for key in keys {
+        client.put(&format!("/bucket/{key}"), b"").expect(200);
+    }
+    let written = ["a&#x1;b", "a\tb", "a\nb", "a&#xD;b", "a&#x1F;b"];
+    for query in [&[("list-type", "2")][..], &[]] {
+        assert_eq!(client.ask("GET", "/bucket", query).expect(200).all("Key"), written);
+    }
+    let url = client.ask("GET", "/bucket", &[("encoding-type", "url")]).expect(200);
+    assert_eq!(url.all("Key"), ["a%01b", "a%09b", "a%0Ab", "a%0Db", "a%1Fb"]);
+    for version in
+        [&[("list-type", "2"), ("encoding-type", "base64")][..], &[("encoding-type", "x")]]
+    {
+        let refused = client.ask("GET", "/bucket", version).expect(400);
+        assert_eq!(refused.all("Code"), ["InvalidArgument"]);
+    }
+    // The library takes the references of XML 1.0 alone.
+    let list: String =
+        written[1..4].iter().map(|key| format!("<Object><Key>{key}</Key></Object>")).collect();
+    let list = format!("<Delete>{list}</Delete>");
+    let deleted = client.send("POST", "/bucket", &[("delete", "")], &[], list.as_bytes()).unwrap();
+    assert_eq!(deleted.expect(200).all("Key"), written[1..4]);
+    for key in [keys[0], keys[4]] {
+        client.delete(&format!("/bucket/{key}")).expect(204);
+    }
+    assert!(client.get("/bucket").expect(200).all("Key").is_empty());
+    // An object is no document of the server, whatever its type.
+    let body = b"<Key>\x01\r</Key>";
+    let xml = [("content-type", "application/xml")];
+    client.send("PUT", "/bucket/a.xml", &[], &xml, body).unwrap().expect(200);
+    assert_eq!(client.get("/bucket/a.xml").expect(200).body, body);
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
 fn uploads_and_their_parts_have_an_owner_and_an_object_the_number_of_its_tags() {
     let store = Store::new(Medium::Directory, 0);
     let rig = Rig::start(&store);

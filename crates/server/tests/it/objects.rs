@@ -500,8 +500,12 @@ fn an_unchanged_object_is_named_by_its_etag_and_an_empty_one_has_no_ranges() {
 #[test]
 fn a_range_that_is_none_or_of_another_object_is_answered_by_the_whole_object() {
     let store = Store::new(Medium::Directory, 0);
-    let secrets = "[[key]]\naccess = 'a'\nsecret = '0123456789abcdef'\nbuckets = {'*' = 'write'}";
-    let rig = Rig::start_with(&store, |options| options.keys = crate::rig::keys(secrets));
+    let key = |name: &str, rights: &str| {
+        let secret = "secret = '0123456789abcdef'";
+        format!("[[key]]\naccess = '{name}'\n{secret}\nbuckets = {{'*' = '{rights}'}}\n")
+    };
+    let secrets = key("a", "write") + &key("b", "none");
+    let rig = Rig::start_with(&store, |options| options.keys = crate::rig::keys(&secrets));
     let client = rig.client_as("a", "0123456789abcdef");
     client.put("/bucket", b"").expect(200);
     client.put("/bucket/a", b"0123456789").expect(200);
@@ -509,6 +513,14 @@ fn a_range_that_is_none_or_of_another_object_is_answered_by_the_whole_object() {
         for range in ["bytes=0-1,3-4", "bytes=5-2", "bytes=abc", "items=0-1"] {
             let got = with(&client, method, "/bucket/a", &[("range", range)]).expect(200);
             assert_eq!(got.headers["content-length"], "10", "{range}");
+            // The range is signed, and a right and a signature are needed all the same.
+            let headers = [("range", range), ("x-amz-checksum-mode", "ENABLED")];
+            with(&rig.client(), method, "/bucket/a", &headers).expect(403);
+            let wrong = rig.client_as("a", "0123456789abcdeF");
+            with(&wrong, method, "/bucket/a", &headers).expect(403);
+            let blind = rig.client_as("b", "0123456789abcdef");
+            with(&blind, method, "/bucket/a", &headers).expect(403);
+            with(&client, method, "/bucket/b", &headers).expect(404);
         }
         let outside = with(&client, method, "/bucket/a", &[("range", "bytes=10-")]).expect(416);
         assert_eq!(outside.headers["content-range"], "bytes */10");
