@@ -3,7 +3,8 @@
 //!
 //! A server without keys serves the programs of its own machine. A page in a browser on that
 //! machine could send requests, too. So such a server refuses requests that come from a page (with
-//! an `Origin`), and those whose `Host` is no name of the loopback.
+//! an `Origin`), and those whose `Host` is no name of the loopback. So do the pages under `/-/`,
+//! which have no keys, unless they are open to all.
 //!
 //! A form of a browser is refused by its head. The library would take its whole file into memory,
 //! for any client, before it asked for a key.
@@ -53,9 +54,11 @@ impl Front {
         let note = Note::default();
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let is_admin = uri.path().starts_with(admin::PREFIX);
-        let is_refused = self.is_without_keys && is_foreign(request.headers());
-        let response = if is_refused {
-            plain(StatusCode::FORBIDDEN, "a server without keys serves no pages of browsers\n")
+        let is_guarded = self.is_without_keys || (is_admin && !self.admin.is_open);
+        let response = if is_guarded && is_foreign(request.headers()) {
+            let text = "requests without a key: expected none from a page of a browser, and a \
+                        Host that is a name of the loopback, such as 127.0.0.1\n";
+            plain(StatusCode::FORBIDDEN, text)
         } else if is_admin {
             self.admin.answer(peer, &method, uri.path(), uri.query()).await
         } else if method == Method::POST && is_form(request.headers()) {

@@ -157,6 +157,30 @@ fn pages_for_the_operator_answer() {
 }
 
 #[test]
+fn pages_for_the_operator_are_for_no_page_of_a_browser_unless_they_are_open() {
+    let store = Store::new(Medium::Directory, 0);
+    for (is_open, status) in [(false, 403), (true, 200)] {
+        let rig = Rig::start_with(&store, |options| {
+            options.keys = keys(KEYS);
+            options.admin_open = is_open;
+        });
+        for header in ["host: rebound.example.org:9000", "host: localhost\r\norigin: http://a.b"] {
+            let mut stream = TcpStream::connect(rig.address).unwrap();
+            write!(stream, "GET /-/stats.json HTTP/1.1\r\n{header}\r\nconnection: close\r\n\r\n")
+                .unwrap();
+            read_answer(&mut stream, "GET").unwrap().expect(status);
+        }
+        for host in ["localhost:9000", "127.0.0.1", "[::1]:9000"] {
+            let mut stream = TcpStream::connect(rig.address).unwrap();
+            write!(stream, "GET /-/health HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")
+                .unwrap();
+            read_answer(&mut stream, "GET").unwrap().expect(200);
+        }
+        assert_eq!(rig.stop(), 0);
+    }
+}
+
+#[test]
 fn the_live_page_gets_a_whole_frame_and_then_changes() {
     let store = Store::new(Medium::Image, 64);
     let rig = Rig::start_with(&store, |options| options.title = "a <store>".to_owned());
