@@ -40,8 +40,10 @@ pub(super) fn of_headers(headers: &HeaderMap) -> S3Result<Condition> {
 /// ETag or its time, the client gets the whole object (RFC 9110, section 13.1.5).
 pub(super) fn keeps_range(headers: &HeaderMap, found: &ObjectRecord) -> bool {
     let Some(named) = headers.get(IF_RANGE).map(|value| value.as_bytes()) else { return true };
-    let etag = format!("\"{}\"", found.etag());
-    named == etag.as_bytes() || named == date(&time(found.modified)).as_bytes()
+    // S3 takes an ETag without quotes, too.
+    let inner = named.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+    inner.unwrap_or(named) == found.etag().as_bytes()
+        || named == date(&time(found.modified)).as_bytes()
 }
 
 /// Conditions of a read.

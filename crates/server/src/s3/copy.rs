@@ -151,6 +151,20 @@ fn gathered(body: &StoredBody, size: u64) -> Result<Vec<u8>, crate::objects::Fau
     Ok(bytes)
 }
 
+/// The range of a source of this size. Unlike that of a read, it has both ends, and is not cut to
+/// the size: the client would miss bytes.
+fn range_of(text: &str, size: u64) -> S3Result<std::ops::Range<u64>> {
+    let Ok(Range::Int { first, last: Some(last) }) = Range::parse(text) else {
+        let message = format!("expected a range like bytes=0-9, found {text}");
+        return Err(refusal(S3ErrorCode::InvalidArgument, message));
+    };
+    if last >= size {
+        let message = format!("expected a range in {size} bytes, found {text}");
+        return Err(refusal(S3ErrorCode::InvalidRange, message));
+    }
+    Ok(first..last + 1)
+}
+
 pub(super) async fn part(
     of: &Operations,
     request: S3Request<UploadPartCopyInput>,
@@ -160,6 +174,11 @@ pub(super) async fn part(
     check_source(&request.extensions, &from_bucket, Need::Read)?;
     let (id, number) = multipart::part_of(&input.upload_id, input.part_number)?;
     let objects = of.objects();
+    {
+        // Before any byte is read.
+        let (objects, bucket, key) = (of.objects(), input.bucket.clone(), input.key.clone());
+        blocking(move || objects.upload(&bucket, &key, id)).await?;
+    }
     let reader = Arc::clone(&objects);
     let Found { record, body } = blocking(move || reader.get(&from_bucket, &from_key)).await?;
     let conditions = OfRead {
@@ -169,17 +188,9 @@ pub(super) async fn part(
         if_unmodified_since: input.copy_source_if_unmodified_since,
     };
     conditions.check_source(&record)?;
-    let wrong = || refusal(S3ErrorCode::InvalidRange, "expected a range in the source");
     let range = match input.copy_source_range {
         None => 0..record.size,
-        Some(text) => {
-            let range = Range::parse(&text).map_err(|_| wrong())?;
-            // Unlike that of a read, it is not cut to the size: the client would miss bytes.
-            if matches!(range, Range::Int { last: Some(last), .. } if last >= record.size) {
-                return Err(wrong());
-            }
-            range.check(record.size).ok().filter(|range| !range.is_empty()).ok_or_else(wrong)?
-        }
+        Some(text) => range_of(&text, record.size)?,
     };
     let (bucket, key) = (input.bucket, input.key);
     let file = to_file(&objects, bucket.clone(), body, (range.start, range.end)).await?;

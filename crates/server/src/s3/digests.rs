@@ -58,6 +58,8 @@ impl Digests {
     /// The checksums of a request.
     pub(super) fn of<T: HasDigests>(request: &mut S3Request<T>) -> Self {
         let (md5, given, named) = request.input.digests();
+        // The library takes an empty one for none.
+        let md5 = md5.or_else(|| request.headers.get("content-md5").map(|_| String::new()));
         let trailer = request.headers.get("x-amz-trailer").and_then(|value| value.to_str().ok());
         let trailer = trailer.unwrap_or_default().to_ascii_lowercase();
         let named = |at: usize| named.as_deref() == Some(ALGORITHMS[at]);
