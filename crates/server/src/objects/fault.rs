@@ -48,6 +48,12 @@ pub enum Fault {
         /// Bytes of all parts.
         found: u64,
     },
+    /// A part of a completion has no checksum of the algorithm that the completion uses.
+    #[error("expected a checksum {0} of each part, found a part without one")]
+    NoPartChecksum(String),
+    /// The checksum that a completion gives is not that of its parts.
+    #[error("expected an object of the checksum {0}, found parts of another one")]
+    WrongChecksum(String),
     /// The bytes of a body differ from those that were written.
     #[error("body: expected the checksum {expected:08x} of chunk {chunk}, found {found:08x}")]
     Damaged {

@@ -41,6 +41,7 @@ mod segment;
 mod streams;
 mod sweep;
 mod uploads;
+mod whole;
 
 pub use attributes::{Attributes, Header};
 pub use body::{NewBody, StoredBody, Written};
@@ -52,3 +53,4 @@ pub use record::{BucketRecord, Checksum, ObjectRecord, PartRecord, Place, Upload
 pub use segment::{CHUNK, Segment};
 pub use sweep::Swept;
 pub use uploads::{Chosen, ChosenPart, UploadId};
+pub use whole::Whole;

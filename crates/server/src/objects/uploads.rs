@@ -21,6 +21,7 @@ use super::change::{Condition, found_in, has_entry};
 use super::objects::{Objects, check_bucket};
 use super::record::{Checksum, ObjectRecord, PartRecord, Place, UploadRecord};
 use super::segment::Segment;
+use super::whole::Whole;
 use super::{Fault, key};
 
 /// Least bytes of a part other than the last one.
@@ -57,13 +58,15 @@ pub struct ChosenPart {
     pub checksum: Option<Checksum>,
 }
 
-/// The parts that a completion names, and the size of the object, if the client gives it.
+/// The parts that a completion names, and size and checksum of the object, if the client gives them.
 #[derive(Clone, Debug)]
 pub struct Chosen {
     /// Parts, in order.
     pub parts: Vec<ChosenPart>,
     /// Size of the object.
     pub size: Option<u64>,
+    /// Checksum of the object.
+    pub whole: Option<Whole>,
 }
 
 type Parts = BTreeMap<u16, PartRecord>;
@@ -272,7 +275,7 @@ fn completed(
 /// The object of chosen parts, which are taken out of `parts`.
 fn joined(
     parts: &mut Parts,
-    Chosen { parts: chosen, size: expected }: &Chosen,
+    Chosen { parts: chosen, size: expected, whole }: &Chosen,
     attributes: Attributes,
 ) -> Result<ObjectRecord, Fault> {
     if !chosen.is_sorted_by(|one, next| one.number < next.number) {
@@ -280,6 +283,7 @@ fn joined(
     }
     let mut md5 = Md5::new();
     let (mut size, mut segments) = (0, Vec::with_capacity(chosen.len()));
+    let mut sums = Vec::with_capacity(chosen.len());
     for (at, ChosenPart { number, etag, checksum }) in chosen.iter().enumerate() {
         let part = parts.remove(number).filter(|part| {
             part.etag() == *etag && (checksum.is_none() || *checksum == part.checksum)
@@ -291,10 +295,14 @@ fn joined(
         }
         md5.update(&part.md5);
         size += found;
+        sums.push((part.checksum, found));
         segments.push(part.segment);
     }
     if let Some(expected) = expected.filter(|&expected| expected != size) {
         return Err(Fault::WrongSize { expected, found: size });
+    }
+    if let Some(whole) = whole {
+        whole.verify(&sums)?;
     }
     let Ok(count @ 1..) = u16::try_from(chosen.len()) else { return Err(Fault::InvalidPart(0)) };
     Ok(ObjectRecord {

@@ -27,7 +27,8 @@ impl From<Fault> for S3Error {
             Fault::InvalidPart(_) => S3ErrorCode::InvalidPart,
             Fault::PartOrder => S3ErrorCode::InvalidPartOrder,
             Fault::PartTooSmall { .. } => S3ErrorCode::EntityTooSmall,
-            Fault::WrongSize { .. } => S3ErrorCode::InvalidRequest,
+            Fault::WrongSize { .. } | Fault::NoPartChecksum(_) => S3ErrorCode::InvalidRequest,
+            Fault::WrongChecksum(_) => S3ErrorCode::BadDigest,
             Fault::Damaged { .. } | Fault::BodySize { .. } | Fault::Entry(_) => {
                 tracing::error!(%fault, "damage in an object");
                 S3ErrorCode::InternalError

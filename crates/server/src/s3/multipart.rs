@@ -1,10 +1,10 @@
 //! Uploads in parts. A part has a number from 1 to 10,000; each but the last one of a completion
 //! has at least 5 MiB. Checksums of parts are verified and kept with the part, and compared again
-//! with those of a completion; the object has none.
+//! with those of a completion, and with the one that it gives for the object; the object has none.
 
 use s3s::dto::{
-    AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput,
-    CompleteMultipartUploadOutput, CompletedPart, CreateMultipartUploadInput,
+    AbortMultipartUploadInput, AbortMultipartUploadOutput, ChecksumType,
+    CompleteMultipartUploadInput, CompleteMultipartUploadOutput, CreateMultipartUploadInput,
     CreateMultipartUploadOutput, Initiator, ListMultipartUploadsInput, ListMultipartUploadsOutput,
     ListPartsInput, ListPartsOutput, MultipartUpload, Part, StorageClass, UploadPartInput,
     UploadPartOutput,
@@ -19,7 +19,7 @@ use super::conditions;
 use super::digests::{ALGORITHMS, Digests, set_checksum};
 use super::list::{is_url, items};
 use super::operations::{Operations, check_key};
-use crate::objects::{Checksum, Chosen, ChosenPart, UploadId};
+use crate::objects::{Checksum, Chosen, ChosenPart, UploadId, Whole};
 
 const PARTS_MAX: u16 = 10_000;
 
@@ -33,6 +33,23 @@ pub(super) fn part_of(upload: &str, number: i32) -> S3Result<(UploadId, u16)> {
     let message = format!("partNumber: expected 1 to {PARTS_MAX}");
     let number = number.ok_or_else(|| refusal(S3ErrorCode::InvalidArgument, message))?;
     Ok((upload_of(upload)?, number))
+}
+
+/// The first checksum of a completion, or of a part of it.
+macro_rules! checksum_of {
+    ($from:expr) => {{
+        let given = [
+            $from.checksum_crc32.take(),
+            $from.checksum_crc32c.take(),
+            $from.checksum_crc64nvme.take(),
+            $from.checksum_sha1.take(),
+            $from.checksum_sha256.take(),
+        ];
+        let mut given = ALGORITHMS.into_iter().zip(given);
+        given.find_map(|(algorithm, value)| {
+            Some(Checksum { algorithm: algorithm.into(), value: value? })
+        })
+    }};
 }
 
 pub(super) async fn create(
@@ -49,6 +66,7 @@ pub(super) async fn create(
         key: Some(input.key),
         upload_id: Some(id.to_text()),
         checksum_algorithm: input.checksum_algorithm,
+        checksum_type: input.checksum_type,
         ..CreateMultipartUploadOutput::default()
     }))
 }
@@ -83,19 +101,12 @@ pub(super) async fn complete(
     of: &Operations,
     request: S3Request<CompleteMultipartUploadInput>,
 ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
-    let (objects, input) = (of.objects(), request.input);
+    let (objects, mut input) = (of.objects(), request.input);
     let id = upload_of(&input.upload_id)?;
-    let whole = [
-        &input.checksum_crc32,
-        &input.checksum_crc32c,
-        &input.checksum_crc64nvme,
-        &input.checksum_sha1,
-        &input.checksum_sha256,
-    ];
-    if whole.into_iter().any(Option::is_some) {
-        let message = "a checksum of all parts is not implemented; give those of the parts";
-        return Err(refusal(S3ErrorCode::NotImplemented, message));
-    }
+    let kind = input.checksum_type.as_ref().map(ChecksumType::as_str);
+    let is_full = kind.map(|kind| kind == ChecksumType::FULL_OBJECT);
+    let whole = checksum_of!(input).map(|checksum| Whole { checksum, is_full });
+    let given = whole.as_ref().map(|whole| whole.checksum.clone());
     let condition = conditions::of_change(input.if_match, input.if_none_match);
     let parts = input.multipart_upload.and_then(|upload| upload.parts).unwrap_or_default();
     let malformed = || S3Error::new(S3ErrorCode::MalformedXML);
@@ -104,36 +115,23 @@ pub(super) async fn complete(
     }
     let chosen = parts.into_iter().map(|mut part| {
         let (_, number) = part_of(&input.upload_id, part.part_number.ok_or_else(malformed)?)?;
-        let checksum = checksum_of(&mut part);
+        let checksum = checksum_of!(part);
         Ok(ChosenPart { number, etag: part.e_tag.ok_or_else(malformed)?.into_value(), checksum })
     });
     let size = input.mpu_object_size.map(|size| u64::try_from(size).unwrap_or(u64::MAX));
-    let chosen = Chosen { parts: chosen.collect::<S3Result<_>>()?, size };
+    let chosen = Chosen { parts: chosen.collect::<S3Result<_>>()?, size, whole };
     let (bucket, key) = (input.bucket.clone(), input.key.clone());
     let complete = move || objects.complete((&bucket, &key), id, &chosen, &condition);
     let record = blocking(complete).await?;
-    Ok(S3Response::new(CompleteMultipartUploadOutput {
+    let mut output = CompleteMultipartUploadOutput {
         location: Some(format!("/{}/{}", input.bucket, encoded(input.key.clone(), true))),
         bucket: Some(input.bucket),
         key: Some(input.key),
         e_tag: Some(etag(record.etag())),
         ..CompleteMultipartUploadOutput::default()
-    }))
-}
-
-/// The checksum that a completion gives for a part.
-fn checksum_of(part: &mut CompletedPart) -> Option<Checksum> {
-    let given = [
-        part.checksum_crc32.take(),
-        part.checksum_crc32c.take(),
-        part.checksum_crc64nvme.take(),
-        part.checksum_sha1.take(),
-        part.checksum_sha256.take(),
-    ];
-    let mut given = ALGORITHMS.into_iter().zip(given);
-    given.find_map(|(algorithm, value)| {
-        Some(Checksum { algorithm: algorithm.into(), value: value? })
-    })
+    };
+    set_checksum!(output, &given);
+    Ok(S3Response::new(output))
 }
 
 pub(super) async fn abort(

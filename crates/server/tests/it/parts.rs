@@ -54,11 +54,29 @@ fn a_completion_holds_the_checksums_and_the_size_that_it_names() {
     let size = [("x-amz-mp-object-size", "5")];
     assert_eq!(complete(&client, &id, &parts, &size).expect(400).all("Code"), ["InvalidRequest"]);
     let whole = [("x-amz-checksum-crc32", first.as_str())];
-    assert_eq!(complete(&client, &id, &parts, &whole).expect(501).all("Code"), ["NotImplemented"]);
+    assert_eq!(complete(&client, &id, &parts, &whole).expect(400).all("Code"), ["BadDigest"]);
+    let other = [("x-amz-checksum-sha256", first.as_str())];
+    assert_eq!(complete(&client, &id, &parts, &other).expect(400).all("Code"), ["InvalidRequest"]);
     client.get(KEY).expect(404);
-    let size = [("x-amz-mp-object-size", "5243880")];
-    complete(&client, &id, &parts, &size).expect(200);
-    assert!(client.get(KEY).expect(200).body == [one, two].concat());
+    let body = [one.clone(), two.clone()].concat();
+    let composite = crc(&[Crc32::checksum(&one), Crc32::checksum(&two)].concat());
+    let full = crc(&body);
+    let kind = |kind| ("x-amz-checksum-type", kind);
+    let wrong = [("x-amz-checksum-crc32", full.as_str()), kind("COMPOSITE")];
+    assert_eq!(complete(&client, &id, &parts, &wrong).expect(400).all("Code"), ["BadDigest"]);
+    let right = [("x-amz-mp-object-size", "5243880"), ("x-amz-checksum-crc32", &full)];
+    let completed = complete(&client, &id, &parts, &right).expect(200);
+    assert_eq!(completed.all("ChecksumCRC32"), [full.as_str()]);
+    assert!(client.get(KEY).expect(200).body == body);
+    // As minio-go has it, which gives no kind.
+    let (id, _) = upload(&client, &[&one, &two]);
+    let right = [("x-amz-checksum-crc32", composite.as_str())];
+    complete(&client, &id, &parts, &right).expect(200);
+    let (id, _) = upload(&client, &[&one, &two]);
+    let composite = composite + "-2";
+    let right = [("x-amz-checksum-crc32", composite.as_str()), kind("COMPOSITE")];
+    complete(&client, &id, &parts, &right).expect(200);
+    assert!(client.get(KEY).expect(200).body == body);
     assert_eq!(rig.stop(), 0);
 }
 

@@ -136,7 +136,7 @@ impl<'a> Life<'a> {
                     .into_iter()
                     .map(|(number, etag)| ChosenPart { number, etag, checksum: None })
                     .collect();
-                let chosen = Chosen { parts: named, size: None };
+                let chosen = Chosen { parts: named, size: None, whole: None };
                 objects.complete((BUCKET, key), id, &chosen, &Condition::Always)?;
             }
             Change::Abort(key) => objects.abort(BUCKET, key, self.upload(key)?)?,
