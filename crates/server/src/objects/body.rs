@@ -129,6 +129,12 @@ impl StoredBody {
         Ok(Self::Files(open.into()))
     }
 
+    /// Whether a read waits for no device.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        matches!(self, Self::Bytes(_))
+    }
+
     /// Reads bytes from `at` on: at least one and none from `end` on, up to the end of a chunk.
     pub fn read(&self, at: u64, end: u64) -> Result<Bytes, Fault> {
         let segments = match self {

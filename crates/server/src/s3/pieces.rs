@@ -56,6 +56,9 @@ pub(super) async fn pieces(
 }
 
 async fn read(body: &StoredBody, at: u64, end: u64) -> S3Result<Bytes> {
+    if body.is_in_memory() {
+        return Ok(body.read(at, end)?);
+    }
     let body = body.clone();
     blocking(move || body.read(at, end)).await
 }

@@ -24,11 +24,13 @@ pub(super) async fn put(
     let condition = conditions::of_change(input.if_match.take(), input.if_none_match.take());
     let (bucket, key) = (std::mem::take(&mut input.bucket), std::mem::take(&mut input.key));
     check_key(&key)?;
-    // Before any byte is taken.
-    of.check_bucket(&bucket).await?;
     let mut intake = of.intake(input.body.take())?;
     let (objects, size_known) = (of.objects(), intake.size());
     let entry_max = objects.options().entry_max as usize;
+    if size_known.is_none_or(|size| size > entry_max as u64) {
+        // Before any byte is taken. A small body is taken, and the put itself checks the bucket.
+        of.check_bucket(&bucket).await?;
+    }
     let mut first = Vec::with_capacity(size_known.unwrap_or(0).min(entry_max as u64) as usize);
     if size_known.is_none_or(|size| size <= entry_max as u64) {
         intake.fill(&mut first, entry_max + 1).await?;
