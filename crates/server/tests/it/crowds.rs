@@ -23,10 +23,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// out.
 const BYTES_MAX: u64 = 32 << 10;
 
-/// Lets this process have both ends of all connections.
-fn allow_files() {
+/// Lets this process, and those that it starts, have both ends of this number of connections.
+pub(crate) fn allow_files(connections: usize) {
     let limit = getrlimit(Resource::Nofile);
-    let enough = 2 * IDLE as u64 + 1000;
+    let enough = 2 * connections as u64 + 1000;
     assert!(limit.maximum.is_none_or(|maximum| maximum >= enough), "`ulimit -Hn` below {enough}");
     if limit.current.is_some_and(|current| current < enough) {
         setrlimit(Resource::Nofile, Rlimit { current: Some(enough), ..limit }).unwrap();
@@ -56,7 +56,7 @@ fn times(rig: &Rig) -> Vec<Duration> {
 
 /// Opens idle connections to a server that allows `most`, and measures other clients.
 fn crowd(most: usize) {
-    allow_files();
+    allow_files(IDLE);
     let store = Store::new(Medium::Directory, 0);
     let rig = Rig::start_with(&store, |options| options.connections_max = most);
     rig.client().put("/bucket", b"").expect(200);

@@ -13,12 +13,12 @@ use crate::rig::{Medium, Rig, Store, bytes};
 /// Longest time for a small request while others misbehave, on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn below(random: &mut Random, end: usize) -> usize {
+pub(crate) fn below(random: &mut Random, end: usize) -> usize {
     (random.next_u64() % end as u64) as usize
 }
 
 /// A request of which a part is left out, changed or doubled.
-fn malformed(random: &mut Random) -> Vec<u8> {
+pub(crate) fn malformed(random: &mut Random) -> Vec<u8> {
     let methods = ["GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS", "", "G\0T"];
     let paths = [
         "/",

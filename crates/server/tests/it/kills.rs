@@ -42,6 +42,14 @@ fn start(path: &Path) -> (Child, SocketAddr) {
 
 /// Starts the program, and waits until it listens.
 pub(crate) fn started(command: &mut Command) -> (Child, SocketAddr) {
+    let (child, address, _) = started_with_log(command);
+    (child, address)
+}
+
+/// The same; the further lines of its log come when it has ended.
+pub(crate) fn started_with_log(
+    command: &mut Command,
+) -> (Child, SocketAddr, runner::JoinHandle<Vec<String>>) {
     command.env_remove("TERRACE_ACCESS_KEY").stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program");
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
@@ -53,8 +61,8 @@ pub(crate) fn started(command: &mut Command) -> (Child, SocketAddr) {
         }
     };
     // The rest is read, so that the program does not wait for a reader.
-    runner::spawn("log", move || lines.for_each(drop));
-    (child, address)
+    let log = runner::spawn("log", move || lines.map_while(Result::ok).collect());
+    (child, address, log)
 }
 
 fn change(client: &Client, path: &str, to: State, parts: bool) -> std::io::Result<u16> {
