@@ -75,7 +75,11 @@ impl Python {
         let mut types = self.python("mypy");
         types.env("MYPYPATH", "python");
         types.args(["--strict", "--cache-dir"]).arg(self.target.join("mypy"));
-        step::command(types.args(["tests/typed.py", "python/terrace/aio.py"]))
+        step::command(types.args([
+            "tests/typed.py",
+            "python/terrace/aio.py",
+            "python/terrace/lab.py",
+        ]))
     }
 
     /// A module of the tools, run in the directory of the package.
