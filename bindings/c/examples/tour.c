@@ -193,7 +193,7 @@ static void tour_of_the_files(const char *path) {
   must(terrace_fs_open(terrace_text(path), NULL, &fs), "mount");
 
   TerraceWriter *refused = NULL;
-  const TerraceFileOptions strange = {.reserved = 1};
+  const TerraceFileOptions strange = {.reserved = {1}};
   must_fail(terrace_fs_create(fs, terrace_text("strange"), &strange, &refused),
             TERRACE_CODE_INVALID, "options of a later version");
   const TerraceFileOptions hasty = {.urgent = 3};

@@ -12,6 +12,11 @@
 #include <string.h>
 
 /**
+ * The `ttl` of a key space whose entries stay.
+ */
+#define TERRACE_NO_TTL UINT64_MAX
+
+/**
  * The `filter_bits` of a store without filters.
  */
 #define TERRACE_NO_FILTERS 255
@@ -600,10 +605,19 @@ typedef struct {
    */
   const TerraceCompactionFilters *compaction_filters;
   /**
+   * The system of this opening, as in `terrace systems`, with parameters of its own or without:
+   * `sliced`, `bluefs:factor=4`. `terrace_none()` for the default. Of stores only.
+   */
+  TerraceSlice system;
+  /**
    * Not 0: tables of a store in a directory are read by calls, and not by mapped memory. Reads
    * cost more, and a failing disk is an error instead of the signal SIGBUS. Of stores only.
    */
   uint32_t copy_tables;
+  /**
+   * Not used; 0.
+   */
+  uint32_t reserved[17];
 } TerraceOptions;
 
 /**
@@ -637,7 +651,7 @@ typedef struct {
   /**
    * Not used; 0.
    */
-  uint32_t reserved;
+  uint32_t reserved[9];
 } TerraceFileOptions;
 
 /**
@@ -672,6 +686,10 @@ typedef struct {
    * Its expected lifetime; 0 if it is not known.
    */
   uint32_t lifetime;
+  /**
+   * Not used; 0.
+   */
+  uint64_t reserved[3];
 } TerraceFileInfo;
 
 /**
@@ -698,6 +716,10 @@ typedef struct {
    * Bytes available to new data.
    */
   uint64_t available;
+  /**
+   * Not used; 0.
+   */
+  uint64_t reserved[3];
 } TerraceSpace;
 
 /**
@@ -709,6 +731,14 @@ typedef struct {
    * The size of the drive in bytes.
    */
   uint64_t size;
+  /**
+   * The size of a zone, or of a track, in bytes; 0 for the usual one of a drive of this size.
+   */
+  uint64_t unit_size;
+  /**
+   * Bytes of each zone that can be written; 0 for all.
+   */
+  uint64_t zone_capacity;
   /**
    * A `TerraceKind`.
    */
@@ -724,16 +754,40 @@ typedef struct {
   /**
    * Not used; 0.
    */
-  uint32_t reserved;
-  /**
-   * The size of a zone, or of a track, in bytes; 0 for the usual one of a drive of this size.
-   */
-  uint64_t unit_size;
-  /**
-   * Bytes of each zone that can be written; 0 for all.
-   */
-  uint64_t zone_capacity;
+  uint32_t reserved[7];
 } TerraceShape;
+
+/**
+ * Options of one key space. In a change, 0 leaves an option unchanged. In the options of a key
+ * space, 0 stands for an option that was never stated: the one of the store, and entries that
+ * stay.
+ */
+typedef struct {
+  /**
+   * Milliseconds that an entry stays which is put without a date; `TERRACE_NO_TTL` for ever.
+   */
+  uint64_t ttl;
+  /**
+   * As in `TerraceTableOptions`.
+   */
+  uint32_t compression;
+  /**
+   * As in `TerraceTableOptions`.
+   */
+  uint32_t compression_last;
+  /**
+   * As in `TerraceTableOptions`.
+   */
+  uint32_t filter_bits;
+  /**
+   * As in `TerraceTableOptions`.
+   */
+  uint32_t block_size;
+  /**
+   * Not used; 0.
+   */
+  uint32_t reserved[10];
+} TerraceKeySpaceOptions;
 
 /**
  * The key of operands that are combined.
@@ -811,6 +865,10 @@ typedef struct {
    * Empty zones.
    */
   TerracePart free;
+  /**
+   * Not used; 0.
+   */
+  TerracePart reserved[3];
 } TerraceParts;
 
 /**
@@ -857,6 +915,10 @@ typedef struct {
    * many runs read less.
    */
   uint32_t first_keys;
+  /**
+   * Not used; 0.
+   */
+  uint32_t reserved[11];
 } TerraceTableOptions;
 
 /**
@@ -904,6 +966,10 @@ typedef struct {
    * the space that was free at the time of the move.
    */
   uint64_t reclaim_vain_bytes;
+  /**
+   * Not used; 0.
+   */
+  uint64_t reserved[6];
 } TerraceTraffic;
 
 #ifdef __cplusplus
@@ -968,6 +1034,22 @@ TerraceCode terrace_compaction_filters_set(TerraceCompactionFilters *filters,
  * Frees a set of filters; stores that are open keep them. Null is ignored.
  */
 void terrace_compaction_filters_free(TerraceCompactionFilters *filters);
+
+/**
+ * Copies the current state of a store to a place, while writes go on: to a directory that is empty
+ * or does not exist, or to a drive that is formatted and empty, of an image or a block device. The
+ * copy is an independent store.
+ */
+TerraceCode terrace_store_checkpoint(const TerraceStore *store, TerraceSlice place);
+
+/**
+ * Makes a place a backup of a store, while writes go on. The place is one that
+ * `terrace_store_checkpoint` takes, or it has an earlier backup of this store: then only new
+ * tables are copied, and the new backup replaces the earlier one at the end. After an error before
+ * that, the earlier backup is as it was. A backup that was opened for writing is an ordinary
+ * store, which is refused with `TARGET_NOT_EMPTY`, as is every other store that is not empty.
+ */
+TerraceCode terrace_store_backup(const TerraceStore *store, TerraceSlice place);
 
 /**
  * Adds to the number under a key, without reading it; a key without a value counts from 0.
@@ -1226,21 +1308,6 @@ TerraceCode terrace_ingest_finish(TerraceIngest *ingest);
 void terrace_ingest_free(TerraceIngest *ingest);
 
 /**
- * Copies the current state of a store into a directory that is empty or does not exist, while
- * writes go on. The copy is an independent store.
- */
-TerraceCode terrace_store_checkpoint(const TerraceStore *store, TerraceSlice directory);
-
-/**
- * Makes a directory a backup of a store, while writes go on. The directory is empty or does not
- * exist, or it has an earlier backup of this store: then only new tables are copied, and the new
- * backup replaces the earlier one at the end. After an error before that, the earlier backup is as
- * it was. A backup that was opened for writing is an ordinary store, which is refused with
- * `TARGET_NOT_EMPTY`, as is every other store that is not empty.
- */
-TerraceCode terrace_store_backup(const TerraceStore *store, TerraceSlice directory);
-
-/**
  * Opens the key space of this name. `create`: not 0 to create it if there is none. To be freed by
  * `terrace_key_space_free`.
  */
@@ -1258,6 +1325,19 @@ TerraceCode terrace_key_space_drop(const TerraceStore *store, TerraceSlice name)
  * Frees a key space's handle; the key space stays. Null is ignored.
  */
 void terrace_key_space_free(TerraceKeySpace *space);
+
+/**
+ * Reads the options of a key space: those that were stated for it.
+ */
+TerraceCode terrace_key_space_options(const TerraceKeySpace *space,
+                                      TerraceKeySpaceOptions *options);
+
+/**
+ * Changes the options of a key space, now and for later openings. The change is durable when this
+ * returns. Entries and tables that are there stay as they are: tables until they are compacted.
+ */
+TerraceCode terrace_key_space_set_options(const TerraceKeySpace *space,
+                                          const TerraceKeySpaceOptions *options);
 
 /**
  * Lists the files whose names begin with `prefix`. To be freed by `terrace_listing_free`.
@@ -1480,6 +1560,12 @@ TerraceCode terrace_range_size(const TerraceKeySpace *space,
 TerraceCode terrace_write(const TerraceStore *store,
                           const TerraceBatch *batch,
                           uint32_t durability);
+
+/**
+ * The metrics of a store as a JSON object in UTF-8, with the names of `terrace stats --json`. To
+ * be freed by `terrace_value_free`.
+ */
+TerraceCode terrace_store_stats(const TerraceStore *store, TerraceValue **stats);
 
 /**
  * Makes all earlier writes durable.

@@ -94,6 +94,18 @@ pub(crate) fn given<T>(handle: Option<T>, what: &str) -> Result<T, Failure> {
     handle.ok_or_else(|| Failure::invalid(format_args!("{what}: expected a pointer, found null")))
 }
 
+/// Refuses a value in fields that this version of the library does not use: a program that was
+/// built with a later header asks for something that it would not get.
+pub(crate) fn unused(reserved: &[u32], what: &str) -> Result<(), Failure> {
+    match reserved.iter().find(|field| **field != 0) {
+        None => Ok(()),
+        Some(found) => Err(Failure::invalid(format_args!(
+            "{what}: expected 0 in `reserved`, found {found}; a later version of the library may \
+             know it"
+        ))),
+    }
+}
+
 /// The message of the last failed call of this thread, in UTF-8 and ended by a zero byte. It has
 /// the value expected, the value found, and the place. Empty if no call has failed. Valid until the
 /// next failed call of this thread, and not to be freed.

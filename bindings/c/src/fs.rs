@@ -12,7 +12,7 @@ use terrace_env::Claim;
 use terrace_env::store::{FileInfo, FileKind, PlacementHint, Rank};
 
 use crate::TerraceCode;
-use crate::failure::{Failure, given, guard};
+use crate::failure::{Failure, given, guard, unused};
 use crate::slice::TerraceSlice;
 use crate::store::TerraceOptions;
 use crate::value::{clear, hand_over};
@@ -114,7 +114,7 @@ pub struct TerraceFileOptions {
     /// job waits for.
     pub urgent: u32,
     /// Not used; 0.
-    pub reserved: u32,
+    pub reserved: [u32; 9],
 }
 
 /// The longest lifetime.
@@ -133,11 +133,7 @@ impl TerraceFileOptions {
                 "lifetime: expected 0 to {LIFETIME_MAX}, found {found}"
             )));
         }
-        if self.reserved != 0 {
-            let found = self.reserved;
-            let message = format_args!("file options: expected 0 in `reserved`, found {found}");
-            return Err(Failure::invalid(message));
-        }
+        unused(&self.reserved, "file options")?;
         const RANKS: [Rank; 3] = [Rank::Log, Rank::UrgentLog, Rank::Compaction];
         let Some(rank) = RANKS.get(self.urgent as usize).copied() else {
             let found = self.urgent;
@@ -168,6 +164,8 @@ pub struct TerraceFileInfo {
     pub kind: u32,
     /// Its expected lifetime; 0 if it is not known.
     pub lifetime: u32,
+    /// Not used; 0.
+    pub reserved: [u64; 3],
 }
 
 impl TerraceFileInfo {
@@ -184,6 +182,7 @@ impl TerraceFileInfo {
                 FileKind::Table => TerraceFileKind::Table,
             } as u32,
             lifetime: info.annotation.hint.level.map_or(0, |level| u32::from(level) + 1),
+            reserved: [0; 3],
         }
     }
 }
@@ -202,6 +201,8 @@ pub struct TerraceSpace {
     pub dead: u64,
     /// Bytes available to new data.
     pub available: u64,
+    /// Not used; 0.
+    pub reserved: [u64; 3],
 }
 
 fn names(fs: Option<&TerraceFs>) -> Result<&NamedFiles, Failure> {
@@ -380,6 +381,7 @@ pub extern "C" fn terrace_fs_space(
             live: found.live.0,
             dead: found.dead.0,
             available: found.for_puts.0,
+            reserved: [0; 3],
         });
         Ok(())
     })

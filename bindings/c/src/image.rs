@@ -14,7 +14,7 @@ use terrace::{ByteCount, Devices, Emulator, FormatOptions, Fs, Geometry};
 use terrace_env::runner;
 
 use crate::TerraceCode;
-use crate::failure::{Failure, given, guard};
+use crate::failure::{Failure, given, guard, unused};
 use crate::slice::TerraceSlice;
 
 /// The size of a shingled track where none is given.
@@ -41,6 +41,10 @@ pub enum TerraceKind {
 pub struct TerraceShape {
     /// The size of the drive in bytes.
     pub size: u64,
+    /// The size of a zone, or of a track, in bytes; 0 for the usual one of a drive of this size.
+    pub unit_size: u64,
+    /// Bytes of each zone that can be written; 0 for all.
+    pub zone_capacity: u64,
     /// A `TerraceKind`.
     pub kind: u32,
     /// The most zones that may be open at once; 0 for no limit.
@@ -48,11 +52,7 @@ pub struct TerraceShape {
     /// The most zones that may be open or closed at once; 0 for no limit.
     pub max_active: u32,
     /// Not used; 0.
-    pub reserved: u32,
-    /// The size of a zone, or of a track, in bytes; 0 for the usual one of a drive of this size.
-    pub unit_size: u64,
-    /// Bytes of each zone that can be written; 0 for all.
-    pub zone_capacity: u64,
+    pub reserved: [u32; 7],
 }
 
 /// Makes the image of an empty drive in a sparse file of this name, which must not exist yet.
@@ -105,10 +105,10 @@ fn geometry(shape: &TerraceShape) -> Result<Geometry, Failure> {
     let size = ByteCount(shape.size);
     let of_zones = [shape.zone_capacity, shape.max_open.into(), shape.max_active.into()];
     let is_zoned = shape.kind == TerraceKind::Zoned as u32;
-    if shape.reserved != 0 || (!is_zoned && of_zones.iter().any(|limit| *limit != 0)) {
+    unused(&shape.reserved, "shape")?;
+    if !is_zoned && of_zones.iter().any(|limit| *limit != 0) {
         return Err(Failure::invalid(
-            "shape: expected 0 in `reserved`, and in limits of zones on a drive without zones, \
-             found another number",
+            "shape: expected 0 in limits of zones on a drive without zones, found another number",
         ));
     }
     let blocks = |size: ByteCount, what: &str| match size.0 {

@@ -5,9 +5,10 @@
 //! |---|---|
 //! | [`image`] | emulated drives in files, and formatting them |
 //! | [`store`], [`key_space`], [`batch`], [`cursor`], [`value`] | the key-value store |
-//! | [`transaction`], [`snapshot`], [`ingest`] | transactions, snapshots, ingests, checkpoints |
+//! | [`transaction`], [`snapshot`], [`ingest`] | transactions, snapshots, ingests |
+//! | [`copies`] | checkpoints and backups |
 //! | [`store_reader`] | reading a store that another process writes |
-//! | [`table_options`] | how a store makes its tables |
+//! | [`table_options`], [`key_space_options`] | how a store makes its tables, also by key space |
 //! | [`counter`], [`merge_operator`] | operands that are combined with values |
 //! | [`compaction_filters`], [`event`] | which values stay; what happens in a store |
 //! | [`user_data`] | pointers of the program for its functions |
@@ -35,6 +36,7 @@
 pub mod batch;
 pub mod code;
 pub mod compaction_filters;
+pub mod copies;
 pub mod counter;
 pub mod cursor;
 pub mod event;
@@ -44,6 +46,7 @@ pub mod fs;
 pub mod image;
 pub mod ingest;
 pub mod key_space;
+pub mod key_space_options;
 pub mod listing;
 pub mod merge_operator;
 pub mod parts;

@@ -37,6 +37,8 @@ pub struct TerraceParts {
     pub emptying: TerracePart,
     /// Empty zones.
     pub free: TerracePart,
+    /// Not used; 0.
+    pub reserved: [TerracePart; 3],
 }
 
 impl TerracePart {
@@ -60,6 +62,7 @@ pub extern "C" fn terrace_fs_parts(
             resting: TerracePart::of(&resting),
             emptying: TerracePart::of(&emptying),
             free: TerracePart::of(&free),
+            reserved: Default::default(),
         });
         Ok(())
     })

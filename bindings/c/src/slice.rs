@@ -28,6 +28,13 @@ pub struct TerraceSlice<'a> {
     lender: PhantomData<&'a [u8]>,
 }
 
+impl Default for TerraceSlice<'_> {
+    /// No bytes.
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
 /// Memory that is lent to a call, which fills it.
 ///
 /// `data` must point to `len` bytes that no other code uses until the call returns.

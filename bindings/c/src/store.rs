@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use terrace::device::Access;
 use terrace::fs::{self, MountOptions};
-use terrace::{Bounds, ByteCount, Counter, Db, Durability, Fs, Options, Store};
+use terrace::{Bounds, ByteCount, Counter, Db, Durability, Fs, Options, Store, System};
 use terrace_policy::Lean;
 
 use crate::TerraceCode;
 use crate::batch::TerraceBatch;
 use crate::compaction_filters::TerraceCompactionFilters;
-use crate::failure::{Failure, given, guard};
+use crate::failure::{Failure, given, guard, unused};
 use crate::image;
 use crate::key_space::{HasCounters, TerraceKeySpace, space_of};
 use crate::merge_operator::TerraceMergeOperator;
@@ -80,14 +80,20 @@ pub struct TerraceOptions<'a> {
     pub merge_operator: Option<&'a TerraceMergeOperator>,
     /// The filters of values for this opening, or null. Of stores only.
     pub compaction_filters: Option<&'a TerraceCompactionFilters>,
+    /// The system of this opening, as in `terrace systems`, with parameters of its own or without:
+    /// `sliced`, `bluefs:factor=4`. `terrace_none()` for the default. Of stores only.
+    pub system: TerraceSlice<'a>,
     /// Not 0: tables of a store in a directory are read by calls, and not by mapped memory. Reads
     /// cost more, and a failing disk is an error instead of the signal SIGBUS. Of stores only.
     pub copy_tables: u32,
+    /// Not used; 0.
+    pub reserved: [u32; 17],
 }
 
 impl TerraceOptions<'_> {
     pub(crate) fn of(options: Option<&Self>) -> Result<Self, Failure> {
         let options = options.copied().unwrap_or_default();
+        unused(&options.reserved, "options")?;
         if options.reclaim_below > 100 {
             let found = options.reclaim_below;
             let message = format_args!("reclaim_below: expected 0 to 100, found {found}");
@@ -124,6 +130,12 @@ impl TerraceOptions<'_> {
         }
         if let Some(filters) = self.compaction_filters {
             options.compaction_filters = filters.0.clone();
+        }
+        if self.system.optional("system")?.is_some() {
+            let system = System::asked(self.system.text("system")?).map_err(|error| {
+                Failure::new(TerraceCode::Option, format_args!("system: {error}"))
+            })?;
+            options = options.system(system);
         }
         options.compaction_rate = ByteCount(self.compaction_rate);
         options.map_tables = self.copy_tables == 0;
@@ -331,6 +343,22 @@ pub extern "C" fn terrace_write(
         let (store, batch) = (given(store, "store")?, given(batch, "batch")?);
         let durability = self::durability(durability)?.unwrap_or_else(|| store.db.durability());
         Ok(store.db.write_with(batch.0.clone(), durability)?)
+    })
+}
+
+/// The metrics of a store as a JSON object in UTF-8, with the names of `terrace stats --json`. To
+/// be freed by `terrace_value_free`.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_store_stats(
+    store: Option<&TerraceStore>,
+    stats: Option<&mut MaybeUninit<*mut TerraceValue>>,
+) -> TerraceCode {
+    guard(|| {
+        let out = clear(stats, "stats")?;
+        let stats = serde_json::to_vec(&given(store, "store")?.db.stats());
+        let stats = stats.map_err(|error| Failure::new(TerraceCode::Bug, error))?;
+        hand_over(out, TerraceValue(stats.into()));
+        Ok(())
     })
 }
 

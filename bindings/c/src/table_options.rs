@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use terrace::{ByteCount, Compression, LevelCompression, TableOptions};
 
 use crate::TerraceCode;
-use crate::failure::{Failure, given, guard};
+use crate::failure::{Failure, given, guard, unused};
 use crate::store::TerraceStore;
 
 /// Compression of blocks of tables.
@@ -53,6 +53,8 @@ pub struct TerraceTableOptions {
     /// A `TerraceSwitch`: whether indexes have the first key of each block, so that short scans of
     /// many runs read less.
     pub first_keys: u32,
+    /// Not used; 0.
+    pub reserved: [u32; 11],
 }
 
 fn compression(number: u32, field: &str) -> Result<Option<Compression>, Failure> {
@@ -64,7 +66,41 @@ fn compression(number: u32, field: &str) -> Result<Option<Compression>, Failure>
         .ok_or_else(|| Failure::invalid(format_args!("{field}: expected 0 to 3, found {number}")))
 }
 
-fn number(compression: Compression) -> u32 {
+/// The compression of both kinds of levels, or of neither.
+pub(crate) fn level_compression(
+    upper: u32,
+    last: u32,
+) -> Result<Option<LevelCompression>, Failure> {
+    match (compression(upper, "compression")?, compression(last, "compression_last")?) {
+        (None, None) => Ok(None),
+        (Some(upper), Some(last)) => Ok(Some(LevelCompression { upper, last })),
+        _ => Err(Failure::invalid(format_args!(
+            "compression: expected it and compression_last, or neither, found {upper} and {last}"
+        ))),
+    }
+}
+
+/// The bits of filters; `None`: unchanged.
+pub(crate) fn filter_bits(number: u32) -> Option<u8> {
+    match number {
+        0 => None,
+        TERRACE_NO_FILTERS => Some(0),
+        bits => Some(u8::try_from(bits).unwrap_or(u8::MAX)),
+    }
+}
+
+/// The number of these bits.
+pub(crate) fn number_of_bits(bits: u8) -> u32 {
+    if bits == 0 { TERRACE_NO_FILTERS } else { bits.into() }
+}
+
+/// The size of blocks; `None`: unchanged.
+pub(crate) fn block_size(number: u32) -> Option<ByteCount> {
+    (number > 0).then(|| ByteCount(number.into()))
+}
+
+/// The `TerraceCompression` of a compression.
+pub(crate) fn number(compression: Compression) -> u32 {
     let named = match compression {
         Compression::None => TerraceCompression::None,
         Compression::Lz4 => TerraceCompression::Lz4,
@@ -75,25 +111,8 @@ fn number(compression: Compression) -> u32 {
 
 impl TerraceTableOptions {
     fn stated(&self) -> Result<TableOptions, Failure> {
-        let upper = compression(self.compression, "compression")?;
-        let last = compression(self.compression_last, "compression_last")?;
-        let compression = match (upper, last) {
-            (None, None) => None,
-            (Some(upper), Some(last)) => Some(LevelCompression { upper, last }),
-            _ => {
-                let (upper, last) = (self.compression, self.compression_last);
-                return Err(Failure::invalid(format_args!(
-                    "compression: expected it and compression_last, or neither, found {upper} and \
-                     {last}"
-                )));
-            }
-        };
-        let filter_bits = match self.filter_bits {
-            0 => None,
-            TERRACE_NO_FILTERS => Some(0),
-            bits => Some(u8::try_from(bits).unwrap_or(u8::MAX)),
-        };
-        let block_size = (self.block_size > 0).then(|| ByteCount(self.block_size.into()));
+        unused(&self.reserved, "table options")?;
+        let compression = level_compression(self.compression, self.compression_last)?;
         let first_keys = match self.first_keys {
             0 => None,
             number if number == TerraceSwitch::Off as u32 => Some(false),
@@ -104,7 +123,12 @@ impl TerraceTableOptions {
                 )));
             }
         };
-        Ok(TableOptions { block_size, compression, filter_bits, first_keys })
+        Ok(TableOptions {
+            block_size: block_size(self.block_size),
+            compression,
+            filter_bits: filter_bits(self.filter_bits),
+            first_keys,
+        })
     }
 }
 
@@ -117,16 +141,16 @@ pub extern "C" fn terrace_store_table_options(
 ) -> TerraceCode {
     guard(|| {
         let shape = given(store, "store")?.db.table_options().shape();
-        let bits = u32::from(shape.filter_bits);
         given(options, "options")?.write(TerraceTableOptions {
             compression: number(shape.compression.upper),
             compression_last: number(shape.compression.last),
-            filter_bits: if bits == 0 { TERRACE_NO_FILTERS } else { bits },
+            filter_bits: number_of_bits(shape.filter_bits),
             block_size: u32::try_from(shape.block_size.0).unwrap_or(u32::MAX),
             first_keys: match shape.first_keys {
                 false => TerraceSwitch::Off as u32,
                 true => TerraceSwitch::On as u32,
             },
+            reserved: [0; 11],
         });
         Ok(())
     })

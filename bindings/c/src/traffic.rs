@@ -31,6 +31,8 @@ pub struct TerraceTraffic {
     /// Bytes that reclaim has moved for nothing: their file was deleted before new data had filled
     /// the space that was free at the time of the move.
     pub reclaim_vain_bytes: u64,
+    /// Not used; 0.
+    pub reserved: [u64; 6],
 }
 
 /// Reads the counts of reads and writes on the medium.
@@ -53,6 +55,7 @@ pub extern "C" fn terrace_fs_traffic(
             journal_rolls: io.journal_rolls,
             reclaim_bytes: io.written(terrace_env::Cause::Reclaim).0,
             reclaim_vain_bytes: fs.moved_in_vain(),
+            reserved: [0; 6],
         });
         Ok(())
     })

@@ -12,6 +12,21 @@ static TerraceStore *open_store(const char *path, const TerraceOptions *options)
   return store;
 }
 
+/* Whether the metrics of a store, which are JSON, have this text. */
+static int tells(const TerraceStore *store, const char *text) {
+  TerraceValue *stats = NULL;
+  GIVES(TERRACE_CODE_INVALID, terrace_store_stats(store, NULL));
+  OK(terrace_store_stats(store, &stats));
+  TerraceSlice found = terrace_value_bytes(stats);
+  size_t len = strlen(text), at = 0;
+  HOLDS(found.len > len && found.data[0] == '{' && found.data[found.len - 1] == '}');
+  while (at + len <= found.len && memcmp(found.data + at, text, len) != 0) {
+    at++;
+  }
+  terrace_value_free(stats);
+  return at + len <= found.len;
+}
+
 static void openings(const char *path) {
   TerraceStore *store = (TerraceStore *)&store;
   GIVES(TERRACE_CODE_INVALID, terrace_store_open(NONE, NULL, &store));
@@ -23,7 +38,17 @@ static void openings(const char *path) {
   options.reclaim_below = 101;
   GIVES(TERRACE_CODE_INVALID, terrace_store_open(TEXT(path), &options, &store));
   options.reclaim_below = 100;
+  options.reserved[16] = 1;
+  GIVES(TERRACE_CODE_INVALID, terrace_store_open(TEXT(path), &options, &store));
+  options.reserved[16] = 0;
+  options.system = EMPTY;
+  GIVES(TERRACE_CODE_OPTION, terrace_store_open(TEXT(path), &options, &store));
+  options.system = TEXT("slised");
+  GIVES(TERRACE_CODE_OPTION, terrace_store_open(TEXT(path), &options, &store));
+  HOLDS(strstr(terrace_error_message(), "sliced") != NULL);
+  options.system = TEXT("bluefs:factor=5");
   store = open_store(path, &options);
+  HOLDS(tells(store, "\"flushes\":0"));
   TerraceStore *second = NULL;
   GIVES(TERRACE_CODE_IN_USE, terrace_store_open(TEXT(path), NULL, &second));
   OK(terrace_store_sync(store));
@@ -246,6 +271,30 @@ static void cursors(TerraceStore *store, const TerraceKeySpace *space) {
   OK(terrace_delete(space, NONE, TERRACE_DURABILITY_DEFAULT));
 }
 
+/* A copy goes to a drive that is formatted, and empty. */
+static void copies_on_drives(const TerraceStore *store, const char *directory) {
+  char path[512];
+  TerraceShape shape = {0};
+  shape.size = 64 << 20;
+  snprintf(path, sizeof path, "%s/blank.img", directory);
+  OK(terrace_image_create(TEXT(path), &shape));
+  HOLDS(terrace_store_checkpoint(store, TEXT(path)) != TERRACE_CODE_OK);
+  OK(terrace_format(TEXT(path)));
+  OK(terrace_store_checkpoint(store, TEXT(path)));
+  GIVES(TERRACE_CODE_TARGET_NOT_EMPTY, terrace_store_checkpoint(store, TEXT(path)));
+  GIVES(TERRACE_CODE_TARGET_NOT_EMPTY, terrace_store_backup(store, TEXT(path)));
+  TerraceStore *copy = open_store(path, NULL);
+  TerraceKeySpace *copied = NULL;
+  OK(terrace_key_space_open(copy, TEXT("s"), 0, &copied));
+  HOLDS(holds(copied, EMPTY, "v"));
+  terrace_key_space_free(copied);
+  OK(terrace_store_close(copy));
+  snprintf(path, sizeof path, "%s/backup.img", directory);
+  make_drive(path);
+  OK(terrace_store_backup(store, TEXT(path)));
+  OK(terrace_store_backup(store, TEXT(path)));
+}
+
 static void spaces_and_copies(TerraceStore *store, const char *directory) {
   TerraceKeySpace *space = (TerraceKeySpace *)&space;
   GIVES(TERRACE_CODE_UNKNOWN_KEY_SPACE, terrace_key_space_open(store, TEXT("s"), 0, &space));
@@ -277,6 +326,7 @@ static void spaces_and_copies(TerraceStore *store, const char *directory) {
   snprintf(path, sizeof path, "%s/backup", directory);
   OK(terrace_store_backup(store, TEXT(path)));
   OK(terrace_store_backup(store, TEXT(path)));
+  copies_on_drives(store, directory);
 
   OK(terrace_key_space_drop(store, TEXT("s")));
   GIVES(TERRACE_CODE_UNKNOWN_KEY_SPACE, terrace_put(space, EMPTY, EMPTY, 0));

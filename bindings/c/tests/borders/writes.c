@@ -211,6 +211,41 @@ static void merges(TerraceStore *store, const TerraceKeySpace *space) {
 }
 
 /* A store with an operator, a filter and a listener, whose data are given back once each. */
+static void options_of_a_key_space(const TerraceStore *store) {
+  TerraceKeySpace *space = NULL;
+  OK(terrace_key_space_open(store, TEXT("sessions"), 1, &space));
+  TerraceKeySpaceOptions options, none = {0};
+  GIVES(TERRACE_CODE_INVALID, terrace_key_space_options(space, NULL));
+  OK(terrace_key_space_options(space, &options));
+  HOLDS(memcmp(&options, &none, sizeof none) == 0);
+  GIVES(TERRACE_CODE_INVALID, terrace_key_space_set_options(space, NULL));
+  OK(terrace_key_space_set_options(space, &none));
+  options.ttl = 1;
+  options.filter_bits = TERRACE_NO_FILTERS;
+  options.compression = options.compression_last = TERRACE_COMPRESSION_ZSTD;
+  options.block_size = 1 << 20;
+  OK(terrace_key_space_set_options(space, &options));
+  TerraceKeySpaceOptions found;
+  OK(terrace_key_space_set_options(space, &none));
+  OK(terrace_key_space_options(space, &found));
+  HOLDS(memcmp(&options, &found, sizeof found) == 0);
+  OK(terrace_put(space, TEXT("k"), TEXT("v"), TERRACE_DURABILITY_DEFAULT));
+  for (uint64_t written = terrace_date_after(0); terrace_date_after(0) < written + 2;) {
+  }
+  HOLDS(holds(space, TEXT("k"), NULL));
+  options.ttl = TERRACE_NO_TTL;
+  OK(terrace_key_space_set_options(space, &options));
+  OK(terrace_key_space_options(space, &found));
+  HOLDS(found.ttl == TERRACE_NO_TTL);
+  OK(terrace_put(space, TEXT("k"), TEXT("v"), TERRACE_DURABILITY_DEFAULT));
+  HOLDS(holds(space, TEXT("k"), "v"));
+  options.block_size = (1 << 20) + 1;
+  GIVES(TERRACE_CODE_OPTION, terrace_key_space_set_options(space, &options));
+  options.reserved[9] = 1;
+  GIVES(TERRACE_CODE_INVALID, terrace_key_space_set_options(space, &options));
+  terrace_key_space_free(space);
+}
+
 static void store_of_functions(const char *path) {
   TerraceMergeOperator *operator = NULL;
   TerraceCompactionFilters *filters = NULL;
@@ -272,6 +307,9 @@ static void store_of_functions(const char *path) {
   GIVES(TERRACE_CODE_OPTION, terrace_store_set_table_options(store, &unchanged));
   unchanged.block_size = 1 << 20;
   OK(terrace_store_set_table_options(store, &unchanged));
+  unchanged.reserved[10] = 1;
+  GIVES(TERRACE_CODE_INVALID, terrace_store_set_table_options(store, &unchanged));
+  options_of_a_key_space(store);
   OK(terrace_store_close(store));
   HOLDS(destroyed == 2);
 }

@@ -12,13 +12,18 @@ fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
     rest.split_once(end).expect(end).0
 }
 
-/// Type and name of a field in C, as Java declares it.
+/// Type and name of a field in C, as Java declares it. The name of an array has its creation.
 fn as_in_java(declaration: &str) -> (&'static str, String) {
     let (kind, name) = declaration.rsplit_once(' ').expect("a type and a name");
+    if let Some((name, len)) = name.split_once('[') {
+        assert_eq!(kind, "uint32_t", "expected an array that Java declares");
+        return ("int[]", format!("{name} = new int[{len}"));
+    }
     let kind = match kind {
         _ if name.starts_with('*') => "Pointer",
         "uint32_t" => "int",
         "uint64_t" => "long",
+        "TerraceSlice" => "Slice",
         other => panic!("{other}: expected a type that Java declares"),
     };
     let mut words = name.trim_start_matches('*').split('_');
@@ -50,5 +55,6 @@ fn the_options_of_java_are_those_of_the_header() {
         .collect();
     let expected: Vec<_> = expected.iter().map(|(kind, name)| (*kind, &name[..])).collect();
     assert_eq!(found, expected);
-    assert_eq!(order, expected.iter().map(|(_, name)| *name).collect::<Vec<_>>());
+    let names = expected.iter().map(|(_, name)| name.split(' ').next().unwrap_or(name));
+    assert_eq!(order, names.collect::<Vec<_>>());
 }

@@ -40,7 +40,7 @@ final class Library {
     @Structure.FieldOrder({
         "readOnly", "unsynced", "durability", "reclaimBelow", "memory", "memtableSize",
         "fileCache", "live", "counters", "compactionRate", "mergeOperator", "compactionFilters",
-        "copyTables"
+        "system", "copyTables", "reserved"
     })
     public static class Options extends Structure {
         public int readOnly;
@@ -55,7 +55,9 @@ final class Library {
         public long compactionRate;
         public Pointer mergeOperator;
         public Pointer compactionFilters;
+        public Slice system;
         public int copyTables;
+        public int[] reserved = new int[17];
     }
 
     /** Loads the library at a path; the first path of the process counts. */
