@@ -21,13 +21,27 @@ use std::collections::BTreeSet;
 
 use terrace_env::Time;
 
-/// A write, or a read and the value that it saw.
+/// A write, or a read and the value that it saw, or both at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Wrote a value, or deleted the key.
     Write(Option<u64>),
-    /// Found a value, or nothing.
+    /// Found a value, or nothing. A conditional write that did not take place is a read, too.
     Read(Option<u64>),
+    /// A conditional write: found the first value, and wrote the second one in its place.
+    Swap(Option<u64>, Option<u64>),
+}
+
+impl Action {
+    /// The value that the key holds after the action, if the action is possible on a key that holds
+    /// `holds`.
+    fn on(self, holds: Option<u64>) -> Option<Option<u64>> {
+        match self {
+            Self::Write(value) => Some(value),
+            Self::Read(value) => (value == holds).then_some(holds),
+            Self::Swap(found, value) => (found == holds).then_some(value),
+        }
+    }
 }
 
 /// An operation on the key.
@@ -37,7 +51,7 @@ pub struct Call {
     pub start: Time,
     /// A time not earlier than the call's return.
     pub end: Time,
-    /// The write or read.
+    /// The action, with its observation.
     pub action: Action,
 }
 
@@ -64,11 +78,7 @@ struct Explanation {
 impl Explanation {
     /// The explanation in which `call` takes effect next, if its observation allows that.
     fn with(&self, number: usize, call: &Call) -> Option<Self> {
-        let holds = match call.action {
-            Action::Write(value) => value,
-            Action::Read(value) if value == self.holds => value,
-            Action::Read(_) => return None,
-        };
+        let holds = call.action.on(self.holds)?;
         let mut done = self.done.clone();
         done.insert(number).then_some(Self { holds, done })
     }
@@ -149,12 +159,17 @@ mod tests {
     fn a_stale_a_lost_and_an_invented_value_cannot_be_explained() {
         let write = |start, end, value| call(start, end, Action::Write(value));
         let read = |start, end, value| call(start, end, Action::Read(value));
+        let swap = |start, end, found, value| call(start, end, Action::Swap(found, value));
         for calls in [
             vec![write(0, 1, Some(1)), write(2, 3, Some(2)), read(4, 5, Some(1))],
             vec![write(0, 1, Some(1)), read(2, 3, None)],
             vec![write(0, 1, None), read(2, 3, Some(7))],
             // Seen once, a value cannot be unseen.
             vec![write(0, 9, Some(1)), read(1, 2, Some(1)), read(3, 4, None)],
+            // Of two conditional writes that expect the same value, one loses.
+            vec![swap(0, 9, None, Some(1)), swap(0, 9, None, Some(2))],
+            // A write between the read of a conditional write and its own write would be lost.
+            vec![swap(0, 9, None, Some(1)), write(2, 3, Some(2)), read(4, 5, None)],
         ] {
             assert!(check(&calls).is_err(), "{calls:?}");
         }
@@ -168,11 +183,7 @@ mod tests {
         (0..calls.len()).any(|next| {
             let earlier = |other: usize| calls[other].end < calls[next].start;
             let waits = (0..calls.len()).any(|other| earlier(other) && !done.contains(&other));
-            let holds = match calls[next].action {
-                Action::Write(value) => value,
-                Action::Read(value) if value == holds => value,
-                Action::Read(_) => return false,
-            };
+            let Some(holds) = calls[next].action.on(holds) else { return false };
             if done.contains(&next) || waits {
                 return false;
             }
@@ -193,9 +204,11 @@ mod tests {
                 .map(|_| {
                     let start = random.random_range(0..12);
                     let end = start + random.random_range(1..6);
-                    let value = value(random);
-                    let write = random.random_bool(0.5);
-                    let action = if write { Action::Write(value) } else { Action::Read(value) };
+                    let action = match random.random_range(0..5) {
+                        0..2 => Action::Write(value(random)),
+                        2..4 => Action::Read(value(random)),
+                        _ => Action::Swap(value(random), value(random)),
+                    };
                     call(start, end, action)
                 })
                 .collect();
