@@ -16,7 +16,8 @@ use terrace_env::{Uuid, runner, test_seeds};
 use terrace_zone::{Emulator, Geometry};
 
 use crate::kills_child::{
-    Contents, End, GATHER_TIME, INGESTED, ORDER, Order, ingested, last, open, options, write,
+    Contents, End, GATHER_TIME, INGESTED, ORDER, Order, ingested, last, open, options, swapped,
+    write,
 };
 
 /// Allowance in addition to the time of gathered writes, for machines on which a thread waits long
@@ -131,6 +132,8 @@ fn verify(order: &Order, told: &Told, ingests: &[u64], before: u64) -> u64 {
     let (least, most) = (told.least(order).max(before), told.begun.max(before));
     assert!((least..=most).contains(&number), "{order:?}: expected {least} to {most}: {number}");
     assert_eq!(contents(&db), expected(order.seed, number), "{order:?}, after {number} writes");
+    let (swapped, least) = (swapped(&db), told.least(order).max(number.saturating_sub(1)));
+    assert!((least..=number).contains(&swapped), "{order:?}, after {number} writes: {swapped}");
     for ingest in ingests {
         for entry in 0..INGESTED {
             let found = db.get(&ingested(*ingest, entry)).expect("a read");

@@ -23,6 +23,8 @@ pub(crate) const ORDER: &str = "TERRACE_KILLED_CHILD";
 
 /// The key whose value is the number of the last write.
 pub(crate) const AT: &[u8] = b"at";
+/// The key whose value is the number of the last write after which it was replaced.
+const SWAPPED: &[u8] = b"swapped";
 const KEYS: u32 = 400;
 /// Entries of an ingest.
 pub(crate) const INGESTED: u32 = 50;
@@ -152,10 +154,34 @@ pub(crate) fn write(seed: u64, number: u64, held: &mut Contents) -> Batch {
     batch
 }
 
+/// After the write of this number, replaces the number before it: by a conditional write, or by a
+/// transaction.
+fn swap(db: &Db, number: u64) {
+    let before = db.get(SWAPPED).expect("a read");
+    if number.is_multiple_of(2) {
+        let is_put = db.put_if(SWAPPED, before.as_deref(), &number.to_le_bytes());
+        assert!(is_put.expect("a conditional write"), "no other writer");
+    } else {
+        let transaction = db.transaction().expect("a transaction");
+        assert_eq!(transaction.get(SWAPPED).expect("a read"), before);
+        transaction.put(SWAPPED, &number.to_le_bytes()).expect("a put");
+        transaction.commit().expect("a commit");
+    }
+}
+
 /// Number of the store's last write.
 pub(crate) fn last(db: &Db) -> u64 {
-    let at = db.get(AT).expect("a read");
-    at.map_or(0, |bytes| u64::from_le_bytes(bytes[..].try_into().expect("a number")))
+    number_at(db, AT)
+}
+
+/// Number of the last write after which [`SWAPPED`] was replaced.
+pub(crate) fn swapped(db: &Db) -> u64 {
+    number_at(db, SWAPPED)
+}
+
+fn number_at(db: &Db, key: &[u8]) -> u64 {
+    let found = db.get(key).expect("a read");
+    found.map_or(0, |bytes| u64::from_le_bytes(bytes[..].try_into().expect("a number")))
 }
 
 /// The key of an ingested entry.
@@ -191,10 +217,13 @@ fn child() {
         move || work_beside(&db, &order, &stop)
     });
     let first = last(&db) + 1;
+    // The process before may have been killed between the two.
+    swap(&db, first - 1);
     for number in first.. {
         let batch = write(order.seed, number, &mut Contents::new());
         tell(&format!("begun {number}"));
         db.write(batch).expect("a write");
+        swap(&db, number);
         tell(&format!("done {number} {}", runner::now().0));
         if order.end != End::Killed && number == first + WRITES {
             break;
