@@ -162,8 +162,10 @@ impl Objects {
         bucket: &str,
         wanted: &[(String, Condition)],
     ) -> Vec<Result<bool, Fault>> {
-        if let [(name, condition)] = wanted {
-            return vec![self.delete(bucket, name, condition)];
+        match wanted {
+            [] => return Vec::new(),
+            [(name, condition)] => return vec![self.delete(bucket, name, condition)],
+            _ => {}
         }
         match self.delete_together(bucket, wanted) {
             Ok(done) => done,
