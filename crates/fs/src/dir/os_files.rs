@@ -4,6 +4,10 @@
 //! reading exclude those for writing. An opening that another one excludes fails at once with
 //! `InUse`. The lock is advisory, and lies on the file `LOCK`. If that file is missing, an opening
 //! for reading locks nothing. An opening with [`Access::Beside`] never does.
+//!
+//! Files are found by the open directory, not by its path. So they stay those that were locked if
+//! the path comes to lead elsewhere: the process changes its working directory, or the directory is
+//! renamed and another one takes its name.
 
 use std::fs::{self, File};
 use std::io::{self, IoSlice};
@@ -12,8 +16,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::FallocateFlags;
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
 use rustix::process::Resource;
 use terrace_env::store::{MappedFile, StoreError};
 use terrace_env::sync::{Mutex, assert_no_lock_held};
@@ -30,7 +34,10 @@ use crate::Access;
 /// file, not to the process: a second opening by the same process is refused as well, by any path
 /// to the directory.
 pub struct OsFiles {
+    /// As it was given, for errors.
     path: PathBuf,
+    /// None if there was no directory to open for reading.
+    directory: Option<File>,
     /// Holds the lock. None if there was no file to lock and the opening is for reading, or if the
     /// opening is next to a writer.
     lock: Mutex<Option<LockedFile>>,
@@ -51,17 +58,29 @@ impl OsFiles {
                 synced.map_err(|error| wrap("syncing the directories of", error))?;
             }
         }
+        let directory = match retry_in_process(descriptors(), || open_directory(path)) {
+            Err(error)
+                if access != Access::ReadWrite && error.kind() == io::ErrorKind::NotFound =>
+            {
+                None
+            }
+            other => Some(other.map_err(|error| wrap("opening", error))?),
+        };
         let lock_path = path.join(names::LOCK);
-        let opened = match access {
-            Access::ReadWrite => {
-                let open = || File::options().create(true).append(true).open(&lock_path);
+        let opened = match (&directory, access) {
+            (Some(directory), Access::ReadWrite) => {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND;
+                let open = || open_in(directory, names::LOCK, flags);
                 retry_in_process(descriptors(), open).map(Some)
             }
-            Access::Beside => Ok(None),
-            Access::ReadOnly => match retry_in_process(descriptors(), || File::open(&lock_path)) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-                other => other.map(Some),
-            },
+            (Some(directory), Access::ReadOnly) => {
+                let open = || open_in(directory, names::LOCK, OFlags::RDONLY);
+                match retry_in_process(descriptors(), open) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                    other => other.map(Some),
+                }
+            }
+            (_, Access::Beside) | (None, _) => Ok(None),
         };
         let lock = match opened.map_err(|error| wrap("opening the lock of", error))? {
             None => None,
@@ -78,8 +97,23 @@ impl OsFiles {
                 })?)
             }
         };
-        Ok(Self { path: path.to_owned(), lock: Mutex::new(lock) })
+        Ok(Self { path: path.to_owned(), directory, lock: Mutex::new(lock) })
     }
+
+    fn directory(&self) -> io::Result<&File> {
+        self.directory.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+fn open_directory(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?.into())
+}
+
+/// Opens a file of an open directory. One that is made has the usual rights.
+fn open_in(directory: &File, name: &str, flags: OFlags) -> io::Result<File> {
+    let (flags, mode) = (flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o666));
+    Ok(retry_on_intr(|| rustix::fs::openat(directory, name, flags, mode))?.into())
 }
 
 /// The descriptors that this process may have: its soft limit, which it can change at any time.
@@ -115,10 +149,13 @@ impl Files for OsFiles {
     fn list(&self) -> io::Result<Vec<String>> {
         assert_no_lock_held("a file operation");
         let mut names = Vec::new();
-        for entry in fs::read_dir(&self.path)? {
+        for entry in rustix::fs::Dir::read_from(self.directory()?)? {
             // A name that is not UTF-8 is not one of the store's.
-            if let Ok(name) = entry?.file_name().into_string() {
-                names.push(name);
+            if let Ok(name) = entry?.file_name().to_str()
+                && name != "."
+                && name != ".."
+            {
+                names.push(name.to_owned());
             }
         }
         names.sort_unstable();
@@ -127,44 +164,48 @@ impl Files for OsFiles {
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn FileHandle>> {
         assert_no_lock_held("a file operation");
-        let mut options = File::options();
-        let options = options.read(true).write(true).create(true).truncate(true);
-        Ok(Arc::new(options.open(self.path.join(name))?))
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC;
+        Ok(Arc::new(open_in(self.directory()?, name, flags)?))
     }
 
     fn open(&self, name: &str, access: Access) -> io::Result<Arc<dyn FileHandle>> {
         assert_no_lock_held("a file operation");
-        let path = self.path.join(name);
+        let directory = self.directory()?;
         // Checked before opening: a directory can be opened for reading, and opening a pipe would
         // wait.
-        let found = fs::metadata(&path)?;
+        let found = retry_on_intr(|| rustix::fs::statat(directory, name, AtFlags::empty()))?;
+        let found = FileType::from_raw_mode(found.st_mode);
         if !found.is_file() {
             let what = if found.is_dir() { "a directory" } else { "neither file nor directory" };
             return Err(io::Error::new(io::ErrorKind::IsADirectory, what));
         }
         let write = access == Access::ReadWrite;
-        Ok(Arc::new(File::options().read(true).write(write).open(path)?))
+        let flags = if write { OFlags::RDWR } else { OFlags::RDONLY };
+        Ok(Arc::new(open_in(directory, name, flags)?))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         assert_no_lock_held("a file operation");
-        fs::rename(self.path.join(from), self.path.join(to))
+        let directory = self.directory()?;
+        Ok(retry_on_intr(|| rustix::fs::renameat(directory, from, directory, to))?)
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
         assert_no_lock_held("a file operation");
-        fs::remove_file(self.path.join(name))
+        let directory = self.directory()?;
+        Ok(retry_on_intr(|| rustix::fs::unlinkat(directory, name, AtFlags::empty()))?)
     }
 
     fn map(&self, name: &str, size: usize) -> io::Result<Option<Box<dyn Mapping>>> {
         assert_no_lock_held("a file operation");
-        let mapping = OsMapping::new(&self.path.join(name), size)?;
+        let file = open_in(self.directory()?, name, OFlags::RDWR | OFlags::CREATE)?;
+        let mapping = OsMapping::new(&file, size)?;
         Ok(mapping.map(|mapping| Box::new(mapping) as Box<dyn Mapping>))
     }
 
     fn sync(&self) -> io::Result<()> {
         assert_no_lock_held("a file operation");
-        sync_directory(&self.path)
+        self.directory()?.sync_all()
     }
 
     fn unlock(&self) {
@@ -176,7 +217,8 @@ impl Files for OsFiles {
     /// Nothing if the directory may lie on another machine, whose failure would be a fault of each
     /// read of mapped memory.
     fn views_max(&self) -> ByteCount {
-        if !rustix::fs::statfs(&self.path).is_ok_and(|stat| is_local(stat.f_type as u64)) {
+        let stat = self.directory().and_then(|directory| Ok(rustix::fs::fstatfs(directory)?));
+        if !stat.is_ok_and(|stat| is_local(stat.f_type as u64)) {
             return ByteCount(0);
         }
         let info = rustix::system::sysinfo();
@@ -188,7 +230,7 @@ impl Files for OsFiles {
 
     fn room(&self) -> io::Result<Room> {
         assert_no_lock_held("a file operation");
-        let stat = rustix::fs::statvfs(&self.path)?;
+        let stat = rustix::fs::fstatvfs(self.directory()?)?;
         let bytes = |blocks: u64| ByteCount(blocks.saturating_mul(stat.f_frsize));
         Ok(Room { total: bytes(stat.f_blocks), available: bytes(stat.f_bavail) })
     }
@@ -271,7 +313,8 @@ impl FileHandle for File {
     fn punch(&self, range: Range<u64>) -> io::Result<()> {
         assert_no_lock_held("a file operation");
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        Ok(rustix::fs::fallocate(self, flags, range.start, range.end - range.start)?)
+        let len = range.end - range.start;
+        Ok(retry_on_intr(|| rustix::fs::fallocate(self, flags, range.start, len))?)
     }
 
     /// Only on ext4 and XFS: others allocate blocks anew for each write, or fill them with zeros.
@@ -280,7 +323,8 @@ impl FileHandle for File {
         if ![EXT, XFS].contains(&(rustix::fs::fstatfs(self)?.f_type as u64)) {
             return Ok(false);
         }
-        rustix::fs::fallocate(self, FallocateFlags::KEEP_SIZE, 0, size)?;
+        let flags = FallocateFlags::KEEP_SIZE;
+        retry_on_intr(|| rustix::fs::fallocate(self, flags, 0, size))?;
         Ok(true)
     }
 }

@@ -16,12 +16,11 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::ptr;
 
 use memmap2::MmapRaw;
 use rustix::fs::FallocateFlags;
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use super::files::Mapping;
 
@@ -33,21 +32,20 @@ pub(super) const TMPFS: u64 = 0x0102_1994;
 pub(super) struct OsMapping(MmapRaw);
 
 impl OsMapping {
-    /// Maps the first `size` bytes of a file, which is made if it is missing. `None` if the file
-    /// system cannot promise space for each store.
-    pub(super) fn new(path: &Path, size: usize) -> io::Result<Option<Self>> {
-        let file =
-            File::options().read(true).write(true).create(true).truncate(false).open(path)?;
-        let kind = rustix::fs::fstatfs(&file)?.f_type as u64;
+    /// Maps the first `size` bytes of a file that is open for reading and writing. `None` if the
+    /// file system cannot promise space for each store.
+    pub(super) fn new(file: &File, size: usize) -> io::Result<Option<Self>> {
+        let kind = rustix::fs::fstatfs(file)?.f_type as u64;
         if ![EXT, XFS, TMPFS].contains(&kind) {
             return Ok(None);
         }
-        match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size as u64) {
+        let flags = FallocateFlags::empty();
+        match retry_on_intr(|| rustix::fs::fallocate(file, flags, 0, size as u64)) {
             Ok(()) => {}
             Err(Errno::NOSPC | Errno::DQUOT | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
-        let mapped = memmap2::MmapOptions::new().len(size).map_raw(&file)?;
+        let mapped = memmap2::MmapOptions::new().len(size).map_raw(file)?;
         // A limit of locked memory that is too low is no error.
         let _ = mapped.lock();
         Ok(Some(Self(mapped)))
@@ -70,16 +68,22 @@ impl Mapping for OsMapping {
 mod tests {
     use super::*;
 
+    fn map(path: &std::path::Path) -> Option<OsMapping> {
+        let mut options = File::options();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        OsMapping::new(&options.open(path).unwrap(), 8192).unwrap()
+    }
+
     #[test]
     fn stores_can_be_read_from_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("mapped");
-        let Some(mut mapping) = OsMapping::new(&path, 8192).unwrap() else { return };
+        let Some(mut mapping) = map(&path) else { return };
         mapping.store(5000, b"stored");
         let bytes = std::fs::read(&path).unwrap();
         assert_eq!((bytes.len(), &bytes[5000..5006]), (8192, &b"stored"[..]));
         drop(mapping);
-        let mut again = OsMapping::new(&path, 8192).unwrap().unwrap();
+        let mut again = map(&path).unwrap();
         again.store(0, b"front");
         let bytes = std::fs::read(&path).unwrap();
         assert_eq!((&bytes[..5], &bytes[5000..5006]), (&b"front"[..], &b"stored"[..]));
@@ -89,8 +93,9 @@ mod tests {
     #[should_panic(expected = "bytes 8190..8196 of 8192")]
     fn a_store_beyond_the_end_panics() {
         let dir = tempfile::tempdir().unwrap();
-        let mapping = OsMapping::new(&dir.path().join("mapped"), 8192).unwrap();
-        let Some(mut mapping) = mapping else { panic!("bytes 8190..8196 of 8192") };
+        let Some(mut mapping) = map(&dir.path().join("mapped")) else {
+            panic!("bytes 8190..8196 of 8192")
+        };
         mapping.store(8190, b"stored");
     }
 }

@@ -29,7 +29,9 @@ impl Place {
     /// The directory, image or block device at a path.
     pub(super) fn at(path: &Path) -> Result<Self, Error> {
         if path.is_dir() {
-            return Ok(Self::Directory(path.to_owned()));
+            // The process may change its working directory.
+            let at = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            return Ok(Self::Directory(at));
         }
         let first = drive(path)?;
         let second = second_device(&first)?.filter(|(_, member)| !member.path.is_empty());
