@@ -133,6 +133,29 @@ fn is_local(kind: u64) -> bool {
     [EXT, XFS, TMPFS, BTRFS, F2FS, OVERLAY, ZFS].contains(&kind)
 }
 
+/// The least limit of memory of the control groups that a process is in. `groups` lists them, as
+/// `/proc/self/cgroup` does; `read` reads a file. Of version 2, each group on the way to the root
+/// counts. A process in a container sees its own group as the root.
+fn limit_of_groups(groups: &str, read: impl Fn(&Path) -> Option<String>) -> u64 {
+    let root = Path::new("/sys/fs/cgroup");
+    let number = |file: PathBuf| read(&file)?.trim().parse::<u64>().ok();
+    let limits = groups.lines().flat_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, group) = (fields.next().unwrap_or(""), fields.next().unwrap_or("/"));
+        let (root, file) = match controllers {
+            "" => (root.to_owned(), "memory.max"),
+            _ if controllers.split(',').any(|one| one == "memory") => {
+                (root.join("memory"), "memory.limit_in_bytes")
+            }
+            _ => return Vec::new(),
+        };
+        let group = Path::new(group.trim_start_matches('/'));
+        let files = group.ancestors().map(|group| root.join(group).join(file));
+        files.filter_map(number).collect()
+    });
+    limits.min().unwrap_or(u64::MAX)
+}
+
 /// The directories that get an entry when a path is made, with all missing directories before it.
 fn parents_of_missing(path: &Path) -> Vec<&Path> {
     let is_empty = |path: &Path| path.as_os_str().is_empty();
@@ -223,8 +246,8 @@ impl Files for OsFiles {
         }
         let info = rustix::system::sysinfo();
         let machine = (info.totalram as u64).saturating_mul(info.mem_unit.into());
-        let limit = fs::read_to_string("/sys/fs/cgroup/memory.max");
-        let limit = limit.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(u64::MAX);
+        let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_else(|_| "0::/".into());
+        let limit = limit_of_groups(&groups, |file| fs::read_to_string(file).ok());
         ByteCount(machine.min(limit) / 2)
     }
 
@@ -332,6 +355,30 @@ impl FileHandle for File {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_of_any_group_above_the_process_counts() {
+        let limits = |groups: &str, files: &[(&str, &str)]| {
+            limit_of_groups(groups, |file| {
+                let found =
+                    files.iter().find(|(name, _)| Path::new("/sys/fs/cgroup").join(name) == file);
+                found.map(|(_, text)| (*text).to_owned())
+            })
+        };
+        let service = "0::/system.slice/store.service\n";
+        let files = [
+            ("memory.max", "max\n"),
+            ("system.slice/memory.max", "5000\n"),
+            ("system.slice/store.service/memory.max", "3000\n"),
+        ];
+        assert_eq!(limits(service, &files), 3000);
+        assert_eq!(limits(service, &files[..2]), 5000);
+        assert_eq!(limits(service, &files[..1]), u64::MAX);
+        assert_eq!(limits("0::/\n", &[("memory.max", "7000\n")]), 7000, "a container");
+        let first = "5:cpu,memory:/docker/1\n1:name=systemd:/\n";
+        assert_eq!(limits(first, &[("memory/docker/1/memory.limit_in_bytes", "9\n")]), 9);
+        assert_eq!(limits("", &files), u64::MAX);
+    }
 
     #[test]
     fn each_directory_that_gets_an_entry_is_synced() {
