@@ -66,7 +66,7 @@ impl Listed {
         };
         folders.sort();
         let links = links(Path::new("/dev/disk/by-id"));
-        let read = |folder: &PathBuf| Self::read(folder, &links);
+        let read = |folder: &PathBuf| present(folder, Self::read(folder, &links));
         let devices: io::Result<Vec<_>> = folders.iter().map(read).collect();
         Ok(devices?.into_iter().flatten().collect())
     }
@@ -106,6 +106,14 @@ impl Listed {
         let leads_here = links.iter().filter(|(_, node)| *node == path);
         let by_id = leads_here.map(|(link, _)| link.clone()).collect();
         Ok(Some(Self { path, by_id, model, size, queue, zone_capacity, conventional, usage }))
+    }
+}
+
+/// The device that was read from a folder in sysfs; `None` if it has been removed meanwhile.
+fn present<T>(folder: &Path, read: io::Result<Option<T>>) -> io::Result<Option<T>> {
+    match read {
+        Err(_) if !folder.exists() => Ok(None),
+        read => read,
     }
 }
 
@@ -211,6 +219,14 @@ mod tests {
         let expected = ["ata-model_serial", "wwn-0x5000"];
         assert_eq!(links(&by_id), expected.map(|name| (by_id.join(name), node.clone())));
         assert!(links(&folder.path().join("none")).is_empty());
+    }
+
+    #[test]
+    fn a_device_that_is_removed_while_it_is_read_is_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let removed = || Err::<Option<()>, _>(io::Error::from(Errno::NODEV));
+        assert!(present(&folder.path().join("gone"), removed()).unwrap().is_none());
+        assert!(present(folder.path(), removed()).is_err());
     }
 
     #[test]
