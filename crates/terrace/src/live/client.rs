@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use rustix::io::retry_on_intr;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use serde::de::DeserializeOwned;
 use terrace_env::codec::{DecodeError, Reader, Writer};
@@ -174,7 +175,8 @@ impl Live {
         passed.push(SendAncillaryMessage::ScmRights(&files));
         let bytes = &[IoSlice::new(&[0])];
         let stream = self.incoming.stream();
-        let passed = rustix::net::sendmsg(stream, bytes, &mut passed, SendFlags::NOSIGNAL);
+        let passed =
+            retry_on_intr(|| rustix::net::sendmsg(stream, bytes, &mut passed, SendFlags::NOSIGNAL));
         self.incoming.set_idle(CHECKPOINT_IDLE);
         let end = answer_calls(&**target, &mut self.incoming, &mut self.outgoing, progress);
         self.incoming.set_idle(LIMITS.idle);

@@ -15,6 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::io::retry_on_intr;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use serde::{Deserialize, Serialize};
 use terrace_env::codec::{Reader, Writer};
@@ -319,7 +320,10 @@ fn receive_proof(stream: &UnixStream, limits: Limits) -> io::Result<Option<Owned
     let mut passed = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
     let into = &mut [IoSliceMut::new(&mut byte)];
-    let message = rustix::net::recvmsg(stream, into, &mut passed, RecvFlags::CMSG_CLOEXEC)?;
+    // A call with a time limit is not restarted after a signal.
+    let message = retry_on_intr(|| {
+        rustix::net::recvmsg(stream, &mut into[..], &mut passed, RecvFlags::CMSG_CLOEXEC)
+    })?;
     if message.bytes != 1 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }

@@ -36,6 +36,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid, major, minor};
+use rustix::io::retry_on_intr;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use rustix::process::geteuid;
 use terrace_env::runner;
@@ -249,7 +250,7 @@ fn connect_at(socket: &Path, patience: Duration) -> io::Result<UnixStream> {
     let address = SocketAddrUnix::new(format!("/proc/self/fd/{}", found.as_raw_fd()))?;
     // The limit of a send is that of a connection, too.
     sockopt::set_socket_timeout(&made, sockopt::Timeout::Send, Some(patience))?;
-    match rustix::net::connect(&made, &address) {
+    match retry_on_intr(|| rustix::net::connect(&made, &address)) {
         Ok(()) => Ok(made.into()),
         Err(rustix::io::Errno::AGAIN) => {
             let message = format!(

@@ -12,6 +12,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt};
 
 use rustix::fs::FallocateFlags;
+use rustix::io::retry_on_intr;
 use terrace_env::LockedFile;
 
 /// A file of the host.
@@ -98,11 +99,12 @@ impl HostFile for File {
 
     fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        Ok(rustix::fs::fallocate(self, flags, offset, len)?)
+        Ok(retry_on_intr(|| rustix::fs::fallocate(self, flags, offset, len))?)
     }
 
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
-        Ok(rustix::fs::fallocate(self, FallocateFlags::KEEP_SIZE, offset, len)?)
+        let flags = FallocateFlags::KEEP_SIZE;
+        Ok(retry_on_intr(|| rustix::fs::fallocate(self, flags, offset, len))?)
     }
 
     fn sync_data(&self) -> io::Result<()> {
