@@ -152,13 +152,15 @@ impl Fs {
             let (reclaimer, volume) = (Arc::clone(reclaimer), Arc::clone(&volume));
             if let Some(zoned) = volume.pools.zoned() {
                 zoned.start_reclaim();
-                return Some(runner::spawn("reclaim", move || reclaimer.run(&volume)));
+                return Some(runner::try_spawn("reclaim", move || reclaimer.run(&volume)));
             }
             let pool = Arc::clone(volume.pools.tables_without_zones()?);
             let gathers = pool.start_gathering();
             let gather = move || Gatherer { volume: &volume, pool: &pool }.run();
-            gathers.then(|| runner::spawn("reclaim", gather))
+            gathers.then(|| runner::try_spawn("reclaim", gather))
         });
+        let background = background.transpose();
+        let background = background.map_err(|error| StoreError::io("mounting the store", error))?;
         let (access, background) = (options.access, Mutex::new(background));
         let users = Users::default();
         Ok(Arc::new(Self { volume, access, watch, reclaimer, background, claims, users }))

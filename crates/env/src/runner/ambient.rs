@@ -5,6 +5,7 @@
 //! The functions that sleep, yield or charge count as waits, on both runners: the caller must hold
 //! no lock of [`sync`](crate::sync). Debug builds check that.
 
+use std::io;
 use std::time::Duration;
 
 use super::{JoinHandle, Simulation, threads};
@@ -16,13 +17,27 @@ use crate::{Date, Time};
 const SIMULATED_PROCESSORS: usize = 3;
 
 /// Starts an actor. Its name shows up in reports, and as the thread's name.
+///
+/// # Panics
+/// If the operating system does not grant a thread.
 pub fn spawn<T: Send + 'static>(
     name: &str,
     body: impl FnOnce() -> T + Send + 'static,
 ) -> JoinHandle<T> {
+    try_spawn(name, body).expect("the operating system grants a thread")
+}
+
+/// Starts an actor; an error that names it if the operating system does not grant a thread.
+pub fn try_spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
     match Simulation::current() {
-        Some(simulation) => simulation.spawn(name, body),
-        None => threads::spawn(name, body),
+        Some(simulation) => Ok(simulation.spawn(name, body)),
+        None => threads::spawn(name, body).map_err(|error| {
+            let message = format!("starting the thread \"{name}\": {error}");
+            io::Error::new(error.kind(), message)
+        }),
     }
 }
 

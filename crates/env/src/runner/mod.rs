@@ -38,7 +38,7 @@ mod threads;
 pub(crate) use ambient::{ActorKey, actor};
 pub use ambient::{
     charge, date, fork_random, history, is_simulated, now, processors, set_date, sleep,
-    sleep_until, sleep_until_precisely, spawn, yield_now,
+    sleep_until, sleep_until_precisely, spawn, try_spawn, yield_now,
 };
 pub use join::{JoinHandle, Outcome};
 pub use simulation::{SimulationOptions, simulate};

@@ -1,10 +1,10 @@
 //! The real runner: actors are threads, the clock is the machine's monotonic clock, and the date
 //! is that of the machine.
 //!
-//! The clock shows zero when the process first looks at it. If the operating system does not grant
-//! a thread, the caller of `spawn` panics. A precise sleep spins for the last 80 us before its
-//! time, or less, because a sleeping thread wakes up late.
+//! The clock shows zero when the process first looks at it. A precise sleep spins for the last 80 us
+//! before its time, or less, because a sleeping thread wakes up late.
 
+use std::io;
 use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use crate::{Date, Time};
 pub(super) fn spawn<T: Send + 'static>(
     name: &str,
     body: impl FnOnce() -> T + Send + 'static,
-) -> JoinHandle<T> {
+) -> io::Result<JoinHandle<T>> {
     let thread = thread::Builder::new().name(name.to_owned());
-    JoinHandle::thread(thread.spawn(body).expect("the operating system grants a thread"))
+    Ok(JoinHandle::thread(thread.spawn(body)?))
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place time comes from")]

@@ -7,6 +7,7 @@
 //!
 //! One thread opens. If the opening fails, the store can be opened again.
 
+use std::io;
 use std::sync::Arc;
 
 use terrace_env::runner::{self, JoinHandle};
@@ -46,8 +47,11 @@ impl Engine {
         options: EngineOptions,
     ) -> Result<Self, Error> {
         let Parts { base, owners, claim, lost } = Parts::open(store, decider, options)?;
-        let actors = if base.options.read_only { Vec::new() } else { start(&owners) };
+        let mut actors = Vec::new();
+        let started = if base.options.read_only { Ok(()) } else { start(&owners, &mut actors) };
         let engine = owners.into_engine(base, claim, lost, Mutex::new(actors));
+        // If not all have started, the drop of the engine ends the others.
+        started.map_err(|error| StoreError::io("opening the store", error))?;
         if !engine.options.read_only {
             match engine.hide_dropped_spaces() {
                 Err(error) if !error.is_space() => return Err(error),
@@ -115,25 +119,25 @@ impl Parts {
 }
 
 /// Starts the actors of the jobs.
-fn start(owners: &Owners) -> Vec<JoinHandle<()>> {
-    let mut actors = Vec::new();
+fn start(owners: &Owners, actors: &mut Vec<JoinHandle<()>>) -> io::Result<()> {
     let flusher = Arc::clone(&owners.flusher);
-    actors.push(runner::spawn("flush", move || flusher.run()));
+    actors.push(runner::try_spawn("flush", move || flusher.run())?);
     let ahead = Arc::clone(&owners.writer.ahead);
-    actors.push(runner::spawn("next log", move || ahead.run()));
+    actors.push(runner::try_spawn("next log", move || ahead.run())?);
     for _ in 0..owners.board.jobs_max() {
         let compactor = Arc::clone(&owners.compactor);
-        actors.push(runner::spawn("compaction", move || compactor.run()));
+        actors.push(runner::try_spawn("compaction", move || compactor.run())?);
     }
     let writer = Arc::clone(&owners.writer);
-    actors.push(runner::spawn("log writer", move || {
+    actors.push(runner::try_spawn("log writer", move || {
         writer.gathering.run(|| writer.hand_over_log());
-    }));
+    })?);
     // A single worker would have no work: the compaction's own actor does it.
     let workers = owners.workers.count();
     for _ in 0..if workers > 1 { workers } else { 0 } {
         let (workers, lifecycle) = (Arc::clone(&owners.workers), Arc::clone(&owners.lifecycle));
-        actors.push(runner::spawn("compaction worker", move || worker::run(&workers, &lifecycle)));
+        let work = move || worker::run(&workers, &lifecycle);
+        actors.push(runner::try_spawn("compaction worker", work)?);
     }
-    actors
+    Ok(())
 }

@@ -7,6 +7,8 @@
 //!   writes. The actor for writes waits like any writer: for the log, and for space.
 //! - Once the store is closed, operations that no actor has begun, and later ones, get the error
 //!   that it is closed.
+//! - If the operating system grants no thread for an actor, the actors end, and all operations get
+//!   that error from then on.
 //! - If an actor panics, which is a bug, or a waker does, the operations of its turn, those that
 //!   wait and all later ones get an error of the kind [`Bug`](crate::ErrorKind::Bug). Calls that
 //!   are no futures go on.
@@ -16,6 +18,7 @@
 use std::sync::{Arc, Weak};
 
 use terrace_env::runner::{self, JoinHandle};
+use terrace_env::store::StoreError;
 use terrace_env::sync::{Condvar, Mutex};
 use terrace_lsm::{Engine, Error as EngineError};
 
@@ -94,10 +97,10 @@ impl Submissions {
         drop(state);
         awaited_by.notify_one();
         if is_first {
-            self.start(engine);
+            self.start(engine)?;
         }
         if is_first_call {
-            self.start_callers(engine);
+            self.start_callers(engine)?;
         }
         Ok(ticket)
     }
@@ -108,24 +111,39 @@ impl Submissions {
         drop(job);
     }
 
-    fn start(&self, engine: &Arc<Engine>) {
+    fn start(&self, engine: &Arc<Engine>) -> Result<(), EngineError> {
         for _ in 0..READERS {
-            self.spawn("async reader", engine, Shared::read);
+            self.spawn("async reader", engine, Shared::read)?;
         }
-        self.spawn("async writer", engine, Shared::write);
+        self.spawn("async writer", engine, Shared::write)
     }
 
-    fn start_callers(&self, engine: &Arc<Engine>) {
+    fn start_callers(&self, engine: &Arc<Engine>) -> Result<(), EngineError> {
         for _ in 0..CALLERS {
-            self.spawn("async caller", engine, Shared::call);
+            self.spawn("async caller", engine, Shared::call)?;
         }
+        Ok(())
     }
 
-    fn spawn(&self, name: &'static str, engine: &Arc<Engine>, act: fn(&Shared, &Weak<Engine>)) {
-        let _ends = EndsByPanic(&self.shared);
+    /// Starts an actor. If that fails, all actors end, and operations get the error from then on.
+    fn spawn(
+        &self,
+        name: &'static str,
+        engine: &Arc<Engine>,
+        act: fn(&Shared, &Weak<Engine>),
+    ) -> Result<(), EngineError> {
         let (shared, engine) = (Arc::clone(&self.shared), Arc::downgrade(engine));
-        let actor = runner::spawn(name, move || act(&shared, &engine));
-        self.actors.lock().push(actor);
+        match runner::try_spawn(name, move || act(&shared, &engine)) {
+            Ok(actor) => {
+                self.actors.lock().push(actor);
+                Ok(())
+            }
+            Err(error) => {
+                let error = EngineError::from(StoreError::io("a call of a future", error));
+                self.shared.end(error.clone());
+                Err(error)
+            }
+        }
     }
 
     /// Refuses further operations, and those that no actor has begun: the store closes.

@@ -80,7 +80,11 @@ impl Window {
         let served = Served { viewed, activity, place, limits: LIMITS };
         let shared = Arc::new(Shared { served, state: Mutex::default() });
         let (of, by) = (Arc::clone(&shared), Arc::clone(&listener));
-        let acceptor = runner::spawn("live window", move || accept(&by, &of));
+        let acceptor = runner::try_spawn("live window", move || accept(&by, &of));
+        let acceptor = acceptor.map_err(|error| {
+            let _ = fs::remove_file(&socket);
+            Error::of_window(error)
+        })?;
         Ok(Self { socket, listener, shared, acceptor: Mutex::new(Some(acceptor)) })
     }
 
@@ -168,7 +172,7 @@ impl Shared {
         state.actors.retain(|actor| !actor.is_finished());
         if state.open.len() >= CONNECTIONS_MAX {
             drop(state);
-            refuse(stream);
+            refuse(stream, ErrorKind::TooLarge, too_many());
             return;
         }
         let number = state.next;
@@ -176,13 +180,23 @@ impl Shared {
         state.open.insert(number, handle);
         drop(state);
         let shared = Arc::clone(self);
-        let actor = runner::spawn("live client", move || {
+        let actor = runner::try_spawn("live client", move || {
             let ends = Ends { shared: &shared, number };
             // The client has got the error, or is gone.
             let _ = serve(stream, &shared.served);
             drop(ends);
         });
-        self.state.lock().actors.push(actor);
+        let mut state = self.state.lock();
+        match actor {
+            Ok(actor) => state.actors.push(actor),
+            Err(error) => {
+                let stream = state.open.remove(&number);
+                drop(state);
+                if let Some(stream) = stream {
+                    refuse(stream, ErrorKind::Io, error.to_string());
+                }
+            }
+        }
     }
 }
 
@@ -198,12 +212,15 @@ impl Drop for Ends<'_> {
     }
 }
 
-fn refuse(stream: UnixStream) {
-    let text = format!(
+fn too_many() -> String {
+    format!(
         "expected at most {CONNECTIONS_MAX} programs that look at the store at a time, found that \
          many already; end one of them"
-    );
-    let error = Error::of_owner(ErrorKind::TooLarge, ErrorKind::TooLarge, text);
+    )
+}
+
+fn refuse(stream: UnixStream, kind: ErrorKind, text: String) {
+    let error = Error::of_owner(kind, kind, text);
     let limits = Limits { idle: REFUSAL, frame: REFUSAL };
     let _ = Outgoing::new(stream, limits).send(Kind::Error, &remote_error::encode(&error));
 }

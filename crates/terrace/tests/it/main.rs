@@ -35,6 +35,7 @@ mod mapped;
 mod merging;
 mod named_files;
 mod nearly_full;
+mod no_threads;
 mod offload;
 mod old_versions;
 mod puts;
