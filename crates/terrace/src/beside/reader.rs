@@ -3,7 +3,7 @@
 //! - It has one *view* at a time: the store as it was when the view was opened. A refresh replaces
 //!   it by a newer one, if the medium has changed.
 //! - A read that fails because the writer has freed a part that it was reading is made again, in a
-//!   newer view, up to [`TRIES`] times.
+//!   newer view, up to [`TRIES`] times. A place that is damaged in two views is damaged.
 //! - Views never go back: a view of another store, or one with fewer writes, is refused.
 //!
 //! # Threads
@@ -25,7 +25,7 @@ use terrace_lsm::{Bounds, Stats};
 use super::place::Place;
 use super::scan::ReaderScan;
 use super::view::View;
-use crate::{Db, Error, Options};
+use crate::{Db, Error, ErrorKind, Options};
 
 /// How often a read is made, each time in a newer view.
 const TRIES: u32 = 16;
@@ -189,19 +189,20 @@ impl Reader {
     pub fn read<T>(&self, mut work: impl FnMut(&Db) -> Result<T, Error>) -> Result<T, Error> {
         self.look_if_old()?;
         let mut view = self.shared.view();
-        let mut tries = TRIES;
+        let (mut tries, mut before) = (TRIES, None);
         loop {
             tries -= 1;
             let error = match work(&view.db) {
                 Ok(done) => return Ok(done),
                 Err(error) => error,
             };
-            if !view.may_be_behind(&error) {
+            if !view.may_be_behind(&error) || is_damage(before.as_ref(), &error) {
                 return Err(error);
             }
             if tries == 0 {
                 return Err(outrun(&error));
             }
+            before = Some(error);
             view = self.newer_than(&view)?;
         }
     }
@@ -253,6 +254,14 @@ impl Shared {
 
 fn moved(expected: String, found: String) -> Error {
     StoreError::Moved { expected, found }.into()
+}
+
+/// Whether an error is damage of the medium, and not of the writer's making: the same place was
+/// found damaged before, in an older view. If the writer had freed it by then, the newer view would
+/// not have read it.
+pub(super) fn is_damage(before: Option<&Error>, error: &Error) -> bool {
+    let is_same = |before: &Error| before.to_string() == error.to_string();
+    error.kind() == ErrorKind::Corruption && before.is_some_and(is_same)
 }
 
 /// The error for a read that the writer has outrun at each try.

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use terrace_lsm::Bounds;
 
-use super::reader::{Reader, outrun};
+use super::reader::{Reader, is_damage, outrun};
 use super::view::View;
-use crate::{Error, Scan};
+use crate::{Error, ErrorKind, Scan};
 
 /// How often a step is tried, each time in a newer view.
 const TRIES: u32 = 16;
@@ -40,13 +40,18 @@ impl ReaderScan {
         let view = reader.view();
         let (scan, rest, goes_on) = (None, bounds, false);
         let mut begun = Self { scan, view, reader, space, rest, goes_on };
-        let mut tries = TRIES;
+        let (mut tries, mut before) = (TRIES, None);
         loop {
             tries -= 1;
-            match begun.open() {
+            let error = match begun.open() {
                 Ok(()) => return Ok(begun),
-                Err(error) => begun.move_on(&error, tries)?,
+                Err(error) => error,
+            };
+            if is_damage(before.as_ref(), &error) {
+                return Err(error);
             }
+            begun.move_on(&error, tries)?;
+            before = Some(error);
         }
     }
 
@@ -79,7 +84,7 @@ impl ReaderScan {
     }
 
     fn step(&mut self, backward: bool) -> Result<Option<(Bytes, Bytes)>, Error> {
-        let mut tries = TRIES;
+        let (mut tries, mut before) = (TRIES, None);
         loop {
             tries -= 1;
             let Some(scan) = &mut self.scan else { return Ok(None) };
@@ -93,16 +98,40 @@ impl ReaderScan {
             };
             if !self.goes_on {
                 self.scan = None;
-                return Err(self.view.as_moved(error));
+                return Err(self.judged(error, backward));
             }
-            let mut error = error;
+            if is_damage(before.as_ref(), &error) {
+                self.scan = None;
+                return Err(error);
+            }
+            let mut last = error;
             loop {
-                self.move_on(&error, tries)?;
+                self.move_on(&last, tries)?;
                 match self.open() {
                     Ok(()) => break,
-                    Err(next) => (error, tries) = (next, tries.saturating_sub(1)),
+                    Err(next) => (last, tries) = (next, tries.saturating_sub(1)),
                 }
             }
+            before = Some(last);
+        }
+    }
+
+    /// The error of a step: [`Moved`](ErrorKind::Moved) if the writer has freed what the step was
+    /// going to read. Damage is found by a newer view as well.
+    fn judged(&self, error: Error, backward: bool) -> Error {
+        let moved = self.view.as_moved(error.clone());
+        if error.kind() != ErrorKind::Corruption || moved.kind() != ErrorKind::Moved {
+            return moved;
+        }
+        let newer = self.reader.newer_than(&self.view).and_then(|view| {
+            let space = view.db.key_space(&self.space)?;
+            let mut scan = space.scan(self.rest.clone())?;
+            let next = if backward { scan.next_back() } else { scan.next() };
+            next.transpose()
+        });
+        match newer {
+            Err(newer) if is_damage(Some(&error), &newer) => error,
+            _ => moved,
         }
     }
 }

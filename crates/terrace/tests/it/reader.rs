@@ -383,3 +383,43 @@ fn a_scan_that_goes_on_has_every_key_that_stayed_and_no_value_of_elsewhere() {
         });
     }
 }
+
+/// Bytes of tables that are damaged, in a store that changes before each read of the reader.
+#[test]
+fn damage_in_a_store_that_changes_all_the_time_is_told_as_damage() {
+    runner::simulate(1, || {
+        let files = Arc::new(MemoryFiles::new());
+        let store = DirStore::open_on(files.clone(), DirOptions::default()).unwrap();
+        let db = Db::open(store.clone(), small()).unwrap();
+        (0..2000_u32).for_each(|number| db.put(&number.to_be_bytes(), &[7; 100]).unwrap());
+        db.flush().unwrap();
+        db.compact(..).unwrap();
+        for file in db.store().list() {
+            let name = format!("{:06}.table", file.id.0);
+            let Some(mut bytes) = files.bytes(&name).filter(|bytes| !bytes.is_empty()) else {
+                continue;
+            };
+            bytes[100] ^= 1;
+            files.overwrite(&name, bytes);
+        }
+        let reader = Reader::on_files(files, small()).unwrap();
+        let mut tries = 0;
+        let found = reader.read(|view| {
+            tries += 1;
+            db.put(b"key", b"value")?;
+            view.get(&0_u32.to_be_bytes())
+        });
+        assert_eq!(found.unwrap_err().kind(), ErrorKind::Corruption);
+        assert_eq!(tries, 2, "a second view decides");
+        for goes_on in [false, true] {
+            let scan = reader.scan(..).unwrap();
+            let mut scan = if goes_on { scan.going_on() } else { scan };
+            db.put(b"key", b"value").unwrap();
+            let error = scan.next().expect("an entry or an error").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+            assert!(scan.next().is_none());
+        }
+        db.close().unwrap();
+        store.close();
+    });
+}
