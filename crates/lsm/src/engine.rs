@@ -493,7 +493,10 @@ impl Engine {
         self.tree.glance().closed.set();
         self.lifecycle.wake_all();
         let actors = std::mem::take(&mut *self.actors.lock());
-        let ends: Vec<_> = actors.into_iter().map(JoinHandle::try_join).collect();
+        // An actor may be the last user of the engine, by a listener or a function of the user that
+        // holds a handle: it does not wait for itself.
+        let others = actors.into_iter().filter(|actor| !actor.is_current());
+        let ends: Vec<_> = others.map(JoinHandle::try_join).collect();
         if record && ends.iter().all(Result::is_ok) {
             self.committer.record_end(self.writer.empty_log());
         }

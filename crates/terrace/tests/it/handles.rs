@@ -1,20 +1,26 @@
 //! Handles know their store. A key space of another store, or of an earlier opening, is refused. A
-//! store is open for writing once, within a process and between two, by any path. Remaining handles
-//! of a closed store return the error that it is closed.
+//! store is open for writing once, within a process and between two, by any path, and its files are
+//! those of the directory that was opened. Remaining handles of a closed store return the error
+//! that it is closed.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use terrace::{
-    Batch, ByteCount, Db, Durability, Error, ErrorKind, FormatOptions, MemoryStore, Options,
+    Batch, ByteCount, Db, Durability, Error, ErrorKind, Event, FormatOptions, Listener,
+    MemoryStore, Options,
 };
 use terrace_env::Uuid;
+use terrace_env::runner;
 use terrace_env::store::StoreError;
+use terrace_env::sync::Mutex;
 use terrace_fs::{Access, Fs, MountOptions};
 use terrace_zone::{Access as ImageAccess, DeviceError, Emulator, Geometry};
 
-use crate::devices::{drive, options};
+use crate::devices::{contents, drive, options};
 
 /// Small tables, so that a few hundred entries are in several of them.
 fn small() -> Options {
@@ -367,4 +373,71 @@ fn check_clone(db: &Db) {
     is_closed("ingest", db.ingest());
     is_closed("checkpoint", db.checkpoint(Arc::new(MemoryStore::new())));
     is_closed("drop_key_space", db.drop_key_space("none"));
+}
+
+#[test]
+fn a_directory_that_is_renamed_keeps_its_files_when_another_store_takes_its_name() {
+    let place = tempfile::tempdir().unwrap();
+    let (path, moved) = (place.path().join("store"), place.path().join("moved"));
+    let fill = |db: &Db, value: &[u8]| {
+        (0..500_u32).for_each(|number| db.put(&number.to_be_bytes(), value).unwrap());
+        db.flush().unwrap();
+        db.compact(..).unwrap();
+    };
+    let first = Db::open_directory(&path, small()).unwrap();
+    fill(&first, b"one");
+    std::fs::rename(&path, &moved).unwrap();
+    let second = Db::open_directory(&path, small()).unwrap();
+    fill(&first, b"two");
+    fill(&second, b"three");
+    fill(&first, b"four");
+    first.close().unwrap();
+    second.close().unwrap();
+    for (path, value) in [(&moved, &b"four"[..]), (&path, b"three")] {
+        let db = Db::open_directory(path, small()).unwrap();
+        db.verify().unwrap();
+        let found = contents(&db);
+        assert!(found.len() == 500 && found.values().all(|found| found == value), "{path:?}");
+        db.close().unwrap();
+    }
+}
+
+/// Drops a handle when a job ends, once it is the last one.
+#[derive(Default)]
+struct DropsHandle {
+    handle: Mutex<Option<Db>>,
+    is_last: AtomicBool,
+}
+
+impl Listener for DropsHandle {
+    fn notice(&self, event: &Event) {
+        if !matches!(event, Event::Ended { .. }) {
+            return;
+        }
+        while !self.is_last.load(Ordering::Relaxed) {
+            runner::sleep(Duration::from_millis(1));
+        }
+        let handle = self.handle.lock().take();
+        drop(handle);
+    }
+}
+
+#[test]
+fn the_last_handle_may_be_dropped_by_a_listener() {
+    let store = Arc::new(MemoryStore::new());
+    let db = Db::open(Arc::clone(&store) as _, small()).unwrap();
+    let listener = Arc::new(DropsHandle::default());
+    db.listen(Arc::clone(&listener) as _);
+    *listener.handle.lock() = Some(db.clone());
+    // More than a memtable.
+    for number in 0..40_u32 {
+        db.put(&number.to_be_bytes(), &[7; 10_000]).unwrap();
+    }
+    drop(db);
+    listener.is_last.store(true, Ordering::Relaxed);
+    let again = (0..10_000).find_map(|_| {
+        runner::sleep(Duration::from_millis(1));
+        Db::open(Arc::clone(&store) as _, small()).ok()
+    });
+    assert_eq!(contents(&again.expect("the store is released")).len(), 40);
 }
