@@ -9,21 +9,34 @@ use crate::input::Input;
 /// Whether amounts can be added in a store.
 #[derive(Clone, Copy)]
 pub(crate) enum Amounts {
-    /// By its operator, if that is the one of counters. The store knows.
+    /// By its operator, which is that of counters.
     Added,
-    /// The store was opened with `append`, which would append the bytes of an amount.
+    /// Its operator is that of `append`, which would append the bytes of an amount.
+    Appended,
+    /// It has no operator.
     Refused,
 }
 
 impl Amounts {
+    /// Of a store, by the operator of its opening.
+    pub(crate) fn of(db: &terrace::Db) -> Self {
+        match db.merge_operator() {
+            Some(Counter::NAME) => Self::Added,
+            Some(_) => Self::Appended,
+            None => Self::Refused,
+        }
+    }
+
     /// The operand that adds an amount.
     pub(crate) fn operand(self, amount: i64) -> PyResult<[u8; 8]> {
-        match self {
-            Self::Added => Ok(Counter::bytes(amount)),
-            Self::Refused => Err(invalid(
-                "add: expected a store that was opened with counters, found one with append",
-            )),
-        }
+        let found = match self {
+            Self::Added => return Ok(Counter::bytes(amount)),
+            Self::Appended => "one with append",
+            Self::Refused => "one without",
+        };
+        Err(invalid(format!(
+            "add: expected a store with counters (open(..., counters=True)), found {found}"
+        )))
     }
 }
 

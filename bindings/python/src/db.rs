@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use terrace::device::{Access, DriveAt};
-use terrace::{ByteCount, Devices, Durability, Emulator, FormatOptions, Fs, Geometry};
+use terrace::{
+    ByteCount, Devices, Durability, Emulator, FormatOptions, Fs, Geometry, KeySpaceOptions,
+};
 use terrace_env::runner;
 
 use crate::counter::Amounts;
@@ -16,9 +18,10 @@ use crate::filter;
 use crate::held::Held;
 use crate::input::Input;
 use crate::key_space::KeySpace;
-use crate::options::Keywords;
+use crate::options::{Keywords, level_compression};
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
+use crate::ttl::Ttl;
 
 /// A store. Its own reads and writes are those of the key space `default`.
 #[pyclass(module = "terrace", extends = KeySpace, frozen)]
@@ -33,7 +36,8 @@ pub(crate) struct Db {
 #[pyo3(signature = (path, *, create=true, read_only=false, system=None, durability=None,
                     memory=None, memtable_size=None, block_size=None, compression=None,
                     filter_bits=None, first_keys=None, compaction_rate=None,
-                    map_tables=None, compaction_filter=None, counters=false, append=None))]
+                    map_tables=None, compaction_filter=None, counters=false, append=None,
+                    live=false))]
 #[expect(clippy::too_many_arguments, reason = "options by keyword")]
 pub(crate) fn open<'py>(
     py: Python<'py>,
@@ -53,8 +57,8 @@ pub(crate) fn open<'py>(
     compaction_filter: Option<Bound<'py, PyAny>>,
     counters: bool,
     append: Option<Input>,
+    live: bool,
 ) -> PyResult<Bound<'py, Db>> {
-    let amounts = if append.is_some() { Amounts::Refused } else { Amounts::Added };
     let mut options = Keywords {
         read_only,
         system,
@@ -74,6 +78,9 @@ pub(crate) fn open<'py>(
     if let Some(filters) = compaction_filter {
         options = filter::add(options, &filters)?;
     }
+    if live {
+        options = options.live(&path);
+    }
     let is_drive = path.exists() && !path.is_dir();
     if !create && !path.exists() {
         let message =
@@ -86,7 +93,7 @@ pub(crate) fn open<'py>(
     });
     let db = opened.map_err(|error| named(py, &path, &error))?;
     let space = py.detach(|| db.key_space("default")).or_raise(py)?;
-    let parts = PyClassInitializer::from(KeySpace::new(db.clone(), space, amounts));
+    let parts = PyClassInitializer::from(KeySpace::new(db.clone(), space, Amounts::of(&db)));
     Bound::new(py, parts.add_subclass(Db { db: Held::new(db), path }))
 }
 
@@ -154,16 +161,51 @@ impl Db {
         &self.path
     }
 
-    /// A key space by its name; it is created if it does not exist and `create` is True.
-    #[pyo3(signature = (name, *, create=true))]
-    fn key_space(slf: Bound<'_, Self>, name: &str, create: bool) -> PyResult<KeySpace> {
+    /// A key space by its name; it is created if it does not exist and `create` is True. The
+    /// options that are given are its own from then on, and the store remembers them. If it has
+    /// others already, it is not opened.
+    #[pyo3(signature = (name, *, create=true, block_size=None, compression=None,
+                        filter_bits=None, ttl=None))]
+    #[expect(clippy::too_many_arguments, reason = "options by keyword")]
+    fn key_space(
+        slf: Bound<'_, Self>,
+        name: &str,
+        create: bool,
+        block_size: Option<u64>,
+        compression: Option<&str>,
+        filter_bits: Option<u8>,
+        ttl: Option<Ttl>,
+    ) -> PyResult<KeySpace> {
         slf.get().db.check()?;
+        let options = KeySpaceOptions {
+            block_size: block_size.map(ByteCount),
+            compression: compression.map(level_compression).transpose()?,
+            filter_bits,
+            ttl: ttl.map(|ttl| ttl.0),
+        };
+        let has_options = options != KeySpaceOptions::default();
+        if has_options && !create {
+            return Err(invalid(
+                "create: expected True with options of the key space, found False",
+            ));
+        }
         let (db, amounts): (&terrace::Db, _) = (&slf.get().db, slf.as_super().get().amounts);
-        let found = slf.py().detach(|| match create {
-            true => db.create_key_space(name),
-            false => db.key_space(name),
+        let found = slf.py().detach(|| match (create, has_options) {
+            (true, true) => db.create_key_space_with(name, options),
+            (true, false) => db.create_key_space(name),
+            (false, _) => db.key_space(name),
         });
         Ok(KeySpace::new(db.clone(), found.or_raise(slf.py())?, amounts))
+    }
+
+    /// The path of the socket through which other processes look at the store; None without one.
+    #[getter]
+    fn live_socket(&self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
+        match self.db.live_socket() {
+            None => Ok(None),
+            Some(Ok(socket)) => Ok(Some(socket.to_owned())),
+            Some(Err(error)) => Err(crate::error::raised(py, &error)),
+        }
     }
 
     /// The names of all key spaces.

@@ -166,6 +166,33 @@ impl KeySpace {
         py.detach(|| self.space.delete_if(&key, &expected)).or_raise(py)
     }
 
+    /// Whether no key of a range has a value. Mostly known without reading data.
+    #[pyo3(signature = (start=None, stop=None, *, prefix=None))]
+    fn is_empty(
+        &self,
+        py: Python<'_>,
+        start: Option<Input>,
+        stop: Option<Input>,
+        prefix: Option<Input>,
+    ) -> PyResult<bool> {
+        let range = bounds(bytes(&start), bytes(&stop), (true, false), bytes(&prefix))?;
+        py.detach(|| self.space.is_empty(range)).or_raise(py)
+    }
+
+    /// The approximate bytes of tables in a range, as stored. Entries that are only in memory and
+    /// log do not count.
+    fn approximate_size(&self, py: Python<'_>, start: Input, stop: Input) -> PyResult<u64> {
+        let range = bounds(Some(&start), Some(&stop), (true, false), None)?;
+        Ok(py.detach(|| self.space.size_of(range)).or_raise(py)?.0)
+    }
+
+    /// The approximate sizes of several ranges, each a pair of start and stop.
+    #[pyo3(signature = (*ranges))]
+    fn approximate_sizes(&self, py: Python<'_>, ranges: Vec<(Input, Input)>) -> PyResult<Vec<u64>> {
+        let sizes = ranges.into_iter();
+        sizes.map(|(start, stop)| self.approximate_size(py, start, stop)).collect()
+    }
+
     /// An iterator over a range, with the keywords of `plyvel`.
     #[pyo3(signature = (*, start=None, stop=None, include_start=true, include_stop=false,
                         prefix=None, reverse=false, include_key=true, include_value=true))]

@@ -41,9 +41,7 @@ impl Keywords {
             options = options.memory(ByteCount(memory));
         }
         if let Some(name) = &self.compression {
-            let compression: LevelCompression =
-                name.parse().map_err(|error| invalid(format!("compression: {error}")))?;
-            options = options.compression(compression);
+            options = options.compression(level_compression(name)?);
         }
         match (self.counters, &self.append) {
             (true, Some(_)) => {
@@ -68,6 +66,11 @@ impl Keywords {
             .block_size(self.block_size.map(ByteCount))
             .filter_bits(self.filter_bits))
     }
+}
+
+/// A compression by name: of all levels, or of the upper ones and the last one.
+pub(crate) fn level_compression(name: &str) -> PyResult<LevelCompression> {
+    name.parse().map_err(|error| invalid(format!("compression: {error}")))
 }
 
 /// A durability by name.

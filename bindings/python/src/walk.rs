@@ -3,6 +3,8 @@
 //!
 //! - The first fetch takes few entries, since many walks end soon; each further one takes twice as
 //!   many as the one before, up to [`AHEAD_MAX`].
+//! - Fetched entries lie one after the other in one piece of memory, so that most of them take no
+//!   allocation. Large values share the memory of their blocks.
 //! - A fetch goes on from the cursor's entry. After a change of the direction, a seek or an error,
 //!   fetched entries are dropped and the cursor is placed anew by the key that was passed last.
 //!
@@ -19,6 +21,9 @@ pub(crate) const AHEAD_MAX: usize = 512;
 
 /// Bytes after which a fetch takes no further entry.
 pub(crate) const AHEAD_BYTES: usize = 64 << 10;
+
+/// Bytes of a value from which on it is not copied into the memory of the fetched entries.
+const LARGE: usize = 4 << 10;
 
 /// A place between two entries.
 pub(crate) enum Place {
@@ -59,28 +64,47 @@ enum Standing {
 /// Entries that were fetched: those before `passed` are before the user's place.
 #[derive(Default)]
 struct Fetched {
-    /// All keys, one after the other.
-    keys: Vec<u8>,
-    /// The end of each key in `keys`, and each value.
-    entries: Vec<(usize, Bytes)>,
+    /// All keys, each with its value after it.
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
     passed: usize,
+}
+
+/// A fetched entry: its bytes begin where those of the entry before it end.
+struct Entry {
+    key_end: usize,
+    end: usize,
+    /// The value, if it does not lie after the key.
+    large: Option<Bytes>,
 }
 
 impl Fetched {
     fn clear(&mut self) {
-        self.keys.clear();
+        self.bytes.clear();
         self.entries.clear();
         self.passed = 0;
     }
 
-    fn push(&mut self, key: &[u8], value: Bytes) {
-        self.keys.extend_from_slice(key);
-        self.entries.push((self.keys.len(), value));
+    /// Takes the entry of a cursor; returns its bytes.
+    fn push(&mut self, cursor: &Cursor) -> usize {
+        let (key, value) = (cursor.key(), cursor.value_slice());
+        let size = key.len() + value.len();
+        self.bytes.extend_from_slice(key);
+        let key_end = self.bytes.len();
+        let large = (value.len() >= LARGE).then(|| cursor.value());
+        if large.is_none() {
+            self.bytes.extend_from_slice(value);
+        }
+        self.entries.push(Entry { key_end, end: self.bytes.len(), large });
+        size
     }
 
-    fn key(&self, index: usize) -> &[u8] {
-        let start = index.checked_sub(1).map_or(0, |before| self.entries[before].0);
-        &self.keys[start..self.entries[index].0]
+    /// The key and the value of an entry.
+    fn entry(&self, index: usize) -> Option<(&[u8], &[u8])> {
+        let Entry { key_end, end, large } = self.entries.get(index)?;
+        let start = index.checked_sub(1).map_or(0, |before| self.entries[before].end);
+        let value = large.as_deref().unwrap_or(&self.bytes[*key_end..*end]);
+        Some((&self.bytes[start..*key_end], value))
     }
 }
 
@@ -123,15 +147,15 @@ impl Walk {
     /// The next entry of those that were fetched; `None` after a fetch that found none.
     pub(crate) fn step(&mut self) -> Option<(&[u8], &[u8])> {
         let index = self.fetched.passed;
-        let (_, value) = self.fetched.entries.get(index)?;
-        self.fetched.passed = index + 1;
-        Some((self.fetched.key(index), value))
+        self.fetched.passed = (index + 1).min(self.fetched.entries.len());
+        self.fetched.entry(index)
     }
 
     /// Fetches the entries after the user's place in a direction.
     pub(crate) fn fetch(&mut self, is_forward: bool) -> Result<(), Error> {
-        if let Some(last) = self.fetched.passed.checked_sub(1) {
-            let key = Bytes::copy_from_slice(self.fetched.key(last));
+        let last = self.fetched.passed.checked_sub(1).and_then(|last| self.fetched.entry(last));
+        if let Some((key, _)) = last {
+            let key = Bytes::copy_from_slice(key);
             self.place = if self.is_forward { Place::After(key) } else { Place::Before(key) };
         }
         self.fetched.clear();
@@ -150,9 +174,7 @@ impl Walk {
         };
         let mut bytes = 0;
         while is_there {
-            let (key, value) = (cursor.key(), cursor.value());
-            bytes += key.len() + value.len();
-            self.fetched.push(key, value);
+            bytes += self.fetched.push(cursor);
             if self.fetched.entries.len() >= self.ahead || bytes >= AHEAD_BYTES {
                 self.ahead = (2 * self.ahead).min(AHEAD_MAX);
                 self.standing = Standing::Last;

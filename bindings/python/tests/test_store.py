@@ -3,6 +3,7 @@
 import datetime
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -295,12 +296,68 @@ def test_appended_values(tmp_path):
                 add(b"words")
         db.flush()
         assert list(db) == [(b"words", b"one, two, three")]
+    with terrace.open(tmp_path / "store") as db:  # which remembers the operator
+        db.merge(b"words", b"four")
+        with pytest.raises(terrace.InvalidError, match="counters=True.*found one with append"):
+            db.add(b"words")
+        assert db.get(b"words") == b"one, two, three, four"
     with terrace.open(tmp_path / "other") as db:
+        with pytest.raises(terrace.InvalidError, match="counters=True.*found one without"):
+            db.add(b"words")
         with pytest.raises(terrace.InvalidError) as error:
             db.merge(b"words", b"one")
         assert error.value.kind == "MergeOperator" and db.get(b"words") is None
     with pytest.raises(terrace.InvalidError, match="one operator"):
         terrace.open(tmp_path / "third", counters=True, append=b"")
+
+
+def test_facts_about_ranges(db):
+    fill(db)
+    assert db.is_empty(b"bb", b"c") and not db.is_empty(b"b") and not db.is_empty()
+    assert db.is_empty(prefix=b"x") and not db.is_empty(prefix=b"d")
+    assert db.key_space("other").is_empty()
+    assert db.approximate_size(b"a", b"z") == 0, "tables alone count"
+    db.put(b"bb", os.urandom(100_000))
+    db.flush()
+    assert 100_000 <= db.approximate_size(b"b", b"c") < 120_000
+    assert db.approximate_sizes() == []
+    small, large = db.approximate_sizes((b"x", b"z"), (bytearray(b"a"), b"z"))
+    assert small == 0 and large >= 100_000
+    with pytest.raises(TypeError):
+        db.approximate_sizes(b"a", b"z")
+
+
+def test_a_key_space_has_options_of_its_own(tmp_path):
+    hour = datetime.timedelta(hours=1)
+    with terrace.open(tmp_path / "store") as db:
+        sessions = db.key_space("sessions", ttl=0.001, filter_bits=0, compression="zstd")
+        sessions.put(b"ada", b"token")
+        sessions.put(b"bob", b"token", ttl=hour)
+        deadline = datetime.datetime.now() + datetime.timedelta(seconds=10)
+        while b"ada" in sessions and datetime.datetime.now() < deadline:
+            pass
+        assert list(sessions) == [(b"bob", b"token")]
+        assert db.key_space("sessions").name == "sessions"
+        with pytest.raises(terrace.InvalidError, match="remembers"):
+            db.key_space("sessions", ttl=hour)
+        with pytest.raises(terrace.InvalidError, match="create"):
+            db.key_space("sessions", create=False, ttl=hour)
+        for wrong in ({"compression": "zip"}, {"block_size": 1 << 30}, {"filter_bits": 200}):
+            with pytest.raises(terrace.InvalidError):
+                db.key_space("other", **wrong)
+    with terrace.open(tmp_path / "store") as db:
+        db.key_space("sessions", ttl=0.001)
+
+
+def test_others_look_at_a_store_that_is_live(tmp_path):
+    with terrace.open(tmp_path / "quiet") as db:
+        assert db.live_socket is None
+    with terrace.open(tmp_path / "store", live=True) as db:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(os.fspath(db.live_socket))
+            client.sendall((10).to_bytes(4, "little") + b"\0TERRLIVE\1\0")
+            assert b"TERRLIVE" in client.recv(64)
+            assert db.live_socket.parent == tmp_path / "store"
 
 
 def test_conditional_writes(db):

@@ -16,6 +16,7 @@ def use(db: terrace.Db) -> None:
     with terrace.open("store", counters=True, compaction_rate=1 << 20) as counted:
         counted.add(b"key", 3)
         number: int = terrace.number(counted.get(b"key"))
+        counted.key_space("sessions", ttl=60, compression="zstd").approximate_size(b"a", b"b")
         rows: int = counted.put_arrow(db.scan_arrow(prefix=b"k", batch=100), sync=True)
     print(number, rows)
     with terrace.open("store", compaction_filter=lambda key, value: value != b""):

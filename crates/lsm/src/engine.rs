@@ -375,6 +375,12 @@ impl Engine {
         self.tree.with_spaces(|list| list.iter().cloned().collect())
     }
 
+    /// The name of the operator that combines operands in this opening, if there is one.
+    #[must_use]
+    pub fn merge_operator(&self) -> Option<&str> {
+        Some(self.writer.operands.operator().ok()?.name())
+    }
+
     /// The options that shape tables, as the store remembers them; `None`: the default.
     #[must_use]
     pub fn table_options(&self) -> TableOptions {

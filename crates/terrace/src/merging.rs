@@ -81,6 +81,15 @@ impl Db {
     pub fn merge(&self, key: &[u8], operand: &[u8]) -> Result<(), Error> {
         self.default.merge(key, operand)
     }
+
+    /// The name of the operator that combines operands in this opening: the one of the
+    /// [options](Options::merge_operator()), or a
+    /// [shipped](field@Options::shipped_merge_operators) one that the store remembers. `None`:
+    /// there is none, and [`merge`](Self::merge) fails.
+    #[must_use]
+    pub fn merge_operator(&self) -> Option<&str> {
+        self.inner.engine.merge_operator()
+    }
 }
 
 impl KeySpace {

@@ -234,3 +234,21 @@ fn errors_of_operators_have_their_kind() {
     db.put(b"k", b"a value").unwrap();
     assert_eq!(db.get(b"k").unwrap().as_deref(), Some(&b"a value"[..]));
 }
+
+#[test]
+fn an_open_store_tells_its_operator() {
+    let store = Arc::new(MemoryStore::new());
+    let opened = |options| Db::open(store.clone(), options).unwrap();
+    let shipped = || Options::default().shipped_merge_operators(true);
+    let db = opened(shipped());
+    assert_eq!(db.merge_operator(), None, "the store has no operands yet");
+    db.close().unwrap();
+    let db = opened(Options::default().merge_operator(Append::new(b"-")));
+    assert_eq!(db.merge_operator(), Some("terrace.append:-"));
+    db.merge(b"k", b"a").unwrap();
+    db.close().unwrap();
+    let db = opened(shipped());
+    assert_eq!(db.merge_operator(), Some("terrace.append:-"), "the remembered one");
+    db.close().unwrap();
+    assert_eq!(opened(Options::default()).merge_operator(), None);
+}
