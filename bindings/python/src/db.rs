@@ -166,7 +166,6 @@ impl Db {
     /// others already, it is not opened.
     #[pyo3(signature = (name, *, create=true, block_size=None, compression=None,
                         filter_bits=None, ttl=None))]
-    #[expect(clippy::too_many_arguments, reason = "options by keyword")]
     fn key_space(
         slf: Bound<'_, Self>,
         name: &str,
