@@ -224,3 +224,17 @@ impl Counters {
         self.step_nanos_max.meet(nanos(time));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_of_some_numbers_stays_whatever_comes_later() {
+        let longest = Longest::default();
+        for (number, expected) in [(5, 5), (3, 5), (9, 9), (0, 9)] {
+            longest.meet(number);
+            assert_eq!(longest.get(), expected);
+        }
+    }
+}

@@ -59,6 +59,7 @@ impl GarbageShare {
     pub(super) fn add(&mut self, newer: u64, dropped: u64) {
         self.newer = self.newer * KEPT + newer as f64;
         self.dropped = self.dropped * KEPT + dropped.min(newer) as f64;
+        debug_assert!((0.0..=1.0).contains(&self.part()), "{self:?}");
     }
 
     /// The share of garbage in such bytes.
@@ -165,5 +166,21 @@ mod tests {
         assert!(garbage.of(1000) < 5, "long ago");
         garbage.add(1_000_000, 5_000_000);
         assert!((990..=1000).contains(&garbage.of(1000)), "deletes are no garbage of this kind");
+    }
+
+    #[test]
+    fn an_estimate_is_made_anew_once_space_or_the_share_of_garbage_has_changed() {
+        let view = crate::tree::empty_tree().view();
+        let last = Looked { there: 5000, garbage: 0.0, found: Some(Fullness::default()) };
+        // The tree is empty: a new estimate finds that the store is not full.
+        let stays = |there, dropped| {
+            let (for_puts, live) = (ByteCount(there), ByteCount(256_000));
+            let space = SpaceInfo { for_puts, live, ..SpaceInfo::default() };
+            let mut garbage = GarbageShare::default();
+            garbage.add(1000, dropped);
+            Looked::again(Some(last), &view, &space, garbage).found().is_some()
+        };
+        assert!(stays(5000, 0) && stays(5999, 0) && stays(4001, 0) && stays(5000, 62));
+        assert!(!stays(6000, 0) && !stays(4000, 0) && !stays(5000, 63));
     }
 }
