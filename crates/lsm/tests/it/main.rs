@@ -9,6 +9,7 @@
 //! | which guarantees do conditional writes and transactions give | `transactions`, `histories` |
 //! | which writes survive a power cut, or a killed process | `crash`, `unlogged`, `durability` |
 //! | how do failures, a full store and damage affect the engine | `faults`, `full`, `salvage` |
+//! | do puts leave the space alone that is kept for deletes | `kept_space` |
 //! | how do writers end when a leader panics, or its log fails | `leads`, `group_faults` |
 //! | is a range empty, and how large is it | `range_facts` |
 //! | which entries do readers of a queue pass and see | `queues` |
@@ -16,8 +17,10 @@
 //! | is each part right | `ranges`, `spaces`, `versions`, `merges`, `rest`, `events`, `memory` |
 //! | where do tables go and end | `routed`, `destinations`, `barriers`, `grandparents`, `sets` |
 //! | which histograms of a table's bytes does a decider see | `histograms` |
+//! | which state does a decider get back | `decider_states` |
 //! | which decider chooses legal plans at random | `arbitrary` |
 //! | is a later flush newer than any earlier one | `run_ids` |
+//! | are counts those of a recount, and is no file left over | `recounts` |
 //! | other behaviours, one to a test | `scenarios` |
 //! | is a run repeatable, and do the tests notice broken rules | `determinism`, `canary` |
 //!
@@ -34,6 +37,7 @@ mod barriers;
 #[cfg(debug_assertions)]
 mod canary;
 mod crash;
+mod decider_states;
 mod destinations;
 mod determinism;
 mod durability;
@@ -45,6 +49,7 @@ mod grandparents;
 mod group_faults;
 mod histograms;
 mod histories;
+mod kept_space;
 mod leads;
 mod memory;
 mod merges;
@@ -57,6 +62,7 @@ mod plans;
 mod queues;
 mod range_facts;
 mod ranges;
+mod recounts;
 mod rest;
 mod routed;
 mod run_ids;
