@@ -7,10 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrace_env::random::Random;
-use terrace_env::runner;
-use terrace_env::store::{CrashMode, Latency, MemoryStore};
+use terrace_env::store::{
+    CrashMode, CreateOptions, FileWriter, Latency, Layer, MemoryStore, Store, StoreError,
+};
 use terrace_env::sync::Mutex;
-use terrace_lsm::{Durability, Engine, EngineOptions, KeySpaceId};
+use terrace_env::{FileId, runner};
+use terrace_lsm::{Batch, Durability, Engine, EngineOptions, KeySpaceId};
+use terrace_policy::{Choice, Compaction, Pressure, Span, TreeView, Urgency, WriteRule};
 
 use crate::model::{self, batch, contents, open};
 
@@ -169,5 +172,127 @@ fn a_writer_that_waits_has_written_out_before() {
         }
         assert!(waits > 2, "{waits} waits");
         client.join();
+    });
+}
+
+/// A store whose begun write-outs end only when they are waited for, or with a sync.
+struct Begun(MemoryStore);
+
+impl Layer for Begun {
+    fn below(&self) -> &dyn Store {
+        &self.0
+    }
+
+    fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
+        Ok(Box::new(BegunWriter(self.0.create(options)?)))
+    }
+}
+
+struct BegunWriter(Box<dyn FileWriter>);
+
+impl FileWriter for BegunWriter {
+    fn id(&self) -> FileId {
+        self.0.id()
+    }
+
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.0.append(bytes)
+    }
+
+    fn write_out(&mut self) -> Result<(), StoreError> {
+        self.0.write_out()
+    }
+
+    fn begin_write_out(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), StoreError> {
+        self.0.sync()
+    }
+
+    fn finish(&mut self) -> Result<(), StoreError> {
+        self.0.finish()
+    }
+}
+
+#[test]
+fn a_batch_without_entries_waits_for_a_write_out_that_was_begun() {
+    runner::simulate(1, || {
+        for durability in [Durability::Written, Durability::Synced] {
+            let store = MemoryStore::new();
+            let options = EngineOptions { gather_time: Duration::ZERO, ..model::options() };
+            let layer = Arc::new(Begun(store.clone()));
+            let engine = Engine::open(layer, model::decider(), options).expect("an engine");
+            for number in 0..WRITES {
+                assert!(put(&engine, number, Durability::Gathered));
+                assert!(least_found(&store) <= number as usize, "a wait: this test cannot fail");
+                engine.write(Batch::new(), durability).expect("room");
+                assert_eq!(least_found(&store), number as usize + 1, "{durability:?}");
+            }
+        }
+    });
+}
+
+/// A decider that delays each group, and never merges.
+#[derive(Debug)]
+struct Delaying;
+
+impl Compaction for Delaying {
+    fn name(&self) -> &'static str {
+        "delaying"
+    }
+
+    fn pick(&self, _: &TreeView, _: &[u8], _: Urgency) -> Option<Choice> {
+        None
+    }
+
+    fn manual_compaction(&self, _: &TreeView, _: &[u8], _: &Span) -> Option<Choice> {
+        None
+    }
+
+    fn pressure(&self, _: &TreeView) -> Pressure {
+        Pressure(0.0)
+    }
+
+    fn write_rule(&self, _: &TreeView) -> WriteRule {
+        WriteRule::Delayed
+    }
+}
+
+/// A leader that is delayed sleeps in the lead, so the actor that writes the log would wait for it.
+#[test]
+fn a_delayed_leader_does_not_keep_gathered_bytes_beyond_their_time() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let gather_time = WriteRule::DELAY / 4;
+        let options = EngineOptions { gather_time, ..model::options() };
+        let engine = Engine::open(Arc::new(store.clone()), Arc::new(Delaying), options);
+        let engine = Arc::new(engine.expect("an engine"));
+        let acknowledged = Arc::new(Mutex::new(Vec::new()));
+        let client = runner::spawn("client", {
+            let (engine, acknowledged) = (Arc::clone(&engine), Arc::clone(&acknowledged));
+            move || {
+                for number in 0..WRITES {
+                    assert!(put(&engine, number, Durability::Gathered));
+                    acknowledged.lock().push(runner::now());
+                }
+            }
+        });
+        let mut kept = 0;
+        while acknowledged.lock().len() < WRITES as usize {
+            runner::sleep(WriteRule::DELAY / 8);
+            let (now, found) = (runner::now(), least_found(&store));
+            let acknowledged = acknowledged.lock();
+            let due = acknowledged.iter().filter(|at| now.since(**at) > gather_time * 3 / 2);
+            assert!(found >= due.count(), "only {found} writes are there");
+            kept += acknowledged.len().saturating_sub(found);
+        }
+        client.join();
+        assert!(engine.stats().groups >= u64::from(WRITES), "{kept} were in memory");
     });
 }

@@ -14,6 +14,7 @@ use terrace_lsm::{
 };
 use terrace_policy::{Leveled, LeveledOptions};
 
+use crate::model;
 use crate::walks::Walk;
 
 const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
@@ -297,5 +298,31 @@ fn cursors_that_gave_their_memory_back_walk_as_before() {
         assert!(memory.scans > 128 << 10, "scans hold so much that each gives back: {memory:?}");
         drop(scans);
         engine.close().unwrap();
+    });
+}
+
+#[test]
+fn a_large_block_counts_while_a_cursor_stands_on_it() {
+    runner::simulate(1, || {
+        let engine = model::open(&MemoryStore::new());
+        let size = 300 << 10;
+        for number in [1, 2] {
+            let mut batch = Batch::new();
+            batch.put(SPACE, &key(number), &vec![7; size]);
+            engine.write(batch, Durability::Gathered).unwrap();
+        }
+        engine.flush().unwrap();
+        let scans = || engine.stats().memory.scans;
+        let before = scans();
+        let mut cursor = engine.cursor(SPACE, &Bounds::all()).unwrap();
+        assert!(cursor.seek_to_first().unwrap());
+        let on_first = scans() - before;
+        // A block that is decompressed is no part of the section that was read.
+        assert!((size as u64..2 * size as u64).contains(&on_first), "{on_first}");
+        assert!(cursor.next().unwrap() && cursor.value_slice().len() == size);
+        let on_second = scans() - before;
+        assert!((size as u64..2 * size as u64).contains(&on_second), "{on_second}");
+        drop(cursor);
+        assert!(scans() < before + (64 << 10), "{}", scans());
     });
 }

@@ -325,23 +325,29 @@ fn verifying_reads_everything_that_counts() {
 
 #[test]
 fn a_table_that_is_not_what_its_annotation_says_is_corruption() {
-    runner::simulate(1, || {
-        let store = MemoryStore::new();
-        let engine = open(&store);
-        put(&engine, b"k", b"v");
-        engine.flush().unwrap();
-        drop(engine);
-        let table = store.list().into_iter().find(|file| file.sealed).unwrap();
-        let mut annotation = (*table.annotation).clone();
-        // The tag.
-        annotation.opaque[3] ^= 1;
-        let mut transaction = Transaction::new();
-        transaction.annotate(table.id, annotation);
-        store.commit(transaction).unwrap();
-        let error = open(&store).get(SPACE, b"k").unwrap_err();
-        assert!(error.is_corruption(), "{error}");
-        assert!(error.to_string().contains(&format!("table {}", table.id)), "{error}");
-    });
+    // Bytes of the tag, of the number of entries, and of the number of range tombstones, which
+    // comes after the first and the last full key.
+    for at in [3, 11, 3 + 5 * 8 + 2 * (4 + 5)] {
+        runner::simulate(1, || {
+            let store = MemoryStore::new();
+            let engine = open(&store);
+            put(&engine, b"k", b"v");
+            let mut batch = Batch::new();
+            batch.delete_range(SPACE, &Bounds::from(b"x".as_slice()..b"z"));
+            engine.write(batch, Durability::Gathered).unwrap();
+            engine.flush().unwrap();
+            drop(engine);
+            let table = store.list().into_iter().find(|file| file.sealed).unwrap();
+            let mut annotation = (*table.annotation).clone();
+            annotation.opaque[at] ^= 2;
+            let mut transaction = Transaction::new();
+            transaction.annotate(table.id, annotation);
+            store.commit(transaction).unwrap();
+            let error = open(&store).get(SPACE, b"k").unwrap_err();
+            assert!(error.is_corruption(), "{at}: {error}");
+            assert!(error.to_string().contains(&format!("table {}", table.id)), "{error}");
+        });
+    }
 }
 
 #[test]

@@ -243,3 +243,22 @@ fn what_is_in_no_log_writes_no_log() {
     assert_eq!(stats.io.written(terrace_env::Cause::Log).0, 0);
     engine.close().unwrap();
 }
+
+/// The first batch of a memtable is so large that the memtable is made anew for its keys.
+#[test]
+fn a_sync_flushes_a_large_first_batch_that_is_in_no_log() {
+    runner::simulate(1, || {
+        for entries in [1, 10, 100, 1000_u32] {
+            let store = model::slow_store(1);
+            let engine = open(&store);
+            let mut batch = Batch::new();
+            for number in 0..entries {
+                batch.put(SPACE, &number.to_be_bytes(), b"in no log");
+            }
+            engine.write(batch, Durability::Unlogged).unwrap();
+            engine.sync().unwrap();
+            let survivor = store.crash(CrashMode::DropUnsynced, &mut Random::seeded(1));
+            assert_eq!(contents(&open(&survivor)).len(), entries as usize);
+        }
+    });
+}
