@@ -129,6 +129,11 @@ impl ExpiriesBuilder {
             let part = u128::from(size.0) * u128::from(bytes.min(plain)) / u128::from(plain.max(1));
             ByteCount(part as u64)
         };
+        debug_assert!(
+            self.groups.iter().zip(self.groups.values().skip(1)).all(|(a, b)| *a.0 < b.0),
+            "groups do not overlap: {:?}",
+            self.groups
+        );
         let group = |(last, (first, entries, plain))| {
             let size = part(plain);
             Group { first, last, entries, size }

@@ -81,6 +81,12 @@ impl Lifecycle {
         }
     }
 
+    /// Checks that the flag without a lock says what the state says.
+    fn check(&self, state: &State) {
+        let stopped = state.closing || state.failure.is_some();
+        debug_assert_eq!(self.must_stop(), stopped, "{state:?}");
+    }
+
     /// Whether jobs are to drop their work, because the engine closes or has failed.
     pub(crate) fn must_stop(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
@@ -97,6 +103,7 @@ impl Lifecycle {
     /// Notes that the engine closes. Then the caller must call [`wake_all`](Self::wake_all).
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
+        self.check(&state);
         state.closing = true;
         self.stopped.store(true, Ordering::Release);
     }
@@ -115,6 +122,7 @@ impl Lifecycle {
     /// first.
     fn note_failure(&self, job: &'static str, error: Error) -> Option<Error> {
         let mut state = self.state.lock();
+        self.check(&state);
         if state.failure.is_some() {
             return None;
         }
@@ -144,6 +152,7 @@ impl Lifecycle {
 
     fn forget_failure(&self) -> Result<bool, Error> {
         let mut state = self.state.lock();
+        self.check(&state);
         if state.closing {
             return Err(Error::Closed);
         }

@@ -167,6 +167,7 @@ impl OldVersionsBuilder {
             let part = u128::from(size.0) * u128::from(bytes.min(plain)) / u128::from(plain.max(1));
             ByteCount(part as u64)
         };
+        debug_assert!(self.groups.len() <= GROUPS_MAX, "{} groups", self.groups.len());
         let groups = self.groups.into_iter();
         let group = |(held_by, (entries, plain))| Group { held_by, entries, size: part(plain) };
         OldVersions(groups.map(group).collect())

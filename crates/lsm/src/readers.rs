@@ -190,7 +190,8 @@ impl Readers {
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        self.readers.0.lock().readers.remove(&self.id);
+        let ended = self.readers.0.lock().readers.remove(&self.id);
+        debug_assert!(ended.is_some(), "a reader is listed until it ends");
     }
 }
 
@@ -210,6 +211,10 @@ mod tests {
             readers.stats().iter().map(|r| (r.kind, r.count, r.oldest_sequence)).collect()
         };
         assert_eq!(seen(&readers), [(ReaderKind::Snapshot, 1, 8), (ReaderKind::Scan, 2, 7)]);
+        let cursor = readers.begin(ReaderKind::Cursor, SeqNo(9));
+        assert_eq!(readers.walks(), 3, "two scans and a cursor, and no snapshot");
+        drop(cursor);
+        assert_eq!(readers.walks(), 2);
         drop((first, snapshot));
         assert_eq!(seen(&readers), [(ReaderKind::Scan, 1, 9)]);
         drop(second);

@@ -84,6 +84,8 @@ impl JobProgress {
     pub(crate) fn begin_part(&self, entries: u64) {
         self.entries.add(entries);
         self.parts_begun.add(1);
+        let (begun, all) = (self.parts_begun.get(), self.parts.get());
+        debug_assert!(begun <= all, "part {begun} of {all}");
     }
 
     /// Adds processed entries.
@@ -165,7 +167,8 @@ impl RunningJobs {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.of.state.lock().jobs.remove(&self.number);
+        let ended = self.of.state.lock().jobs.remove(&self.number);
+        debug_assert!(ended.is_some(), "a job is listed until it ends");
     }
 }
 

@@ -156,6 +156,7 @@ impl Checkpointer<'_> {
             done += log.file.len();
             progress(ByteCount(done), ByteCount(all));
         }
+        debug_assert_eq!(done, all, "the progress ends with the last file");
         let backup = backup.map(|Backup { source, .. }| {
             let (sequence, tables) = (moment.sequence, copy.take_origins());
             BackupRecord { source, sequence, tables }
@@ -169,6 +170,10 @@ impl Checkpointer<'_> {
                 transaction.delete(*file);
             }
         })?;
+        debug_assert!(
+            earlier.files.iter().all(|file| target.info(*file).is_none()),
+            "files that the copy does not keep are deleted"
+        );
         let (tables, logs) = (tables.len() as u64, moment.logs.len() as u64);
         let (bytes, sequence) = (ByteCount(all), moment.sequence);
         let kept_bytes = ByteCount(kept_bytes);
@@ -191,6 +196,10 @@ impl Checkpointer<'_> {
             // In the same lead: so a key space that is dropped meanwhile is among those to hide
             // when the checkpoint is opened, because its range delete has to wait.
             let record = self.writer.tree.whole_record();
+            debug_assert!(
+                self.writer.tree.view().memtables().all(|memtable| memtable.is_empty()),
+                "all earlier writes are in tables"
+            );
             Ok(Moment { version, record, logs: Vec::new(), sequence })
         })
     }

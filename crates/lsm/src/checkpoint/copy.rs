@@ -84,6 +84,7 @@ impl<'a> Copy<'a> {
     /// Commits the copied and the kept files, together with these changes of the caller. A success
     /// ends the copy.
     pub(super) fn commit(mut self, add: impl FnOnce(&mut Transaction)) -> Result<(), StoreError> {
+        debug_assert!(self.origins.is_none(), "the record names the origins");
         add(&mut self.transaction);
         self.target.commit(self.transaction)
     }

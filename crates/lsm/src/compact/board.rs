@@ -285,9 +285,12 @@ impl Board {
                 None
             };
             if let Some(task) = task {
+                debug_assert!(state.running < self.jobs_max, "{} tasks at once", state.running);
+                debug_assert!(state.admitted.is_empty(), "new data go below level 0");
+                debug_assert!(!state.choosing, "an actor chooses");
                 (state.running, state.choosing) = (state.running + 1, true);
                 if task.is_burden() {
-                    space.compaction_begins();
+                    space.compaction_begins(self.jobs_max - 1);
                 }
                 return Some((task, Choosing { board: self }));
             }
@@ -390,6 +393,7 @@ impl Board {
 
     /// Asks for a manual compaction, and waits for the answer.
     pub(crate) fn request(&self, span: Span) -> Result<(), Error> {
+        debug_assert!(!span.is_empty(), "a request for no keys");
         let newest = self.signals.tree.newest_table();
         let mut state = self.state.lock();
         self.signals.lifecycle.check_writable()?;
@@ -429,7 +433,8 @@ impl Board {
             let waiting = state.requests.len();
             state.requests.retain(|waiting| waiting.ticket != request.ticket);
             if state.requests.len() < waiting {
-                state.answered.insert(request.ticket, result);
+                let before = state.answered.insert(request.ticket, result);
+                debug_assert!(before.is_none(), "request {} has two answers", request.ticket);
             }
         });
     }
@@ -468,6 +473,10 @@ impl Board {
             }
             self.changed.wait(&mut state);
         };
+        debug_assert!(
+            result.is_err() || state.claims.is_empty() && !state.choosing,
+            "no task, so no claim and no choice"
+        );
         state.awaited -= 1;
         result
     }

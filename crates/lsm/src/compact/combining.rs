@@ -137,6 +137,11 @@ impl Combining {
             Begun { full_key, operands: Vec::new(), bytes: 0, is_first }
         });
         debug_assert_eq!(begun.full_key, full_key, "operands of one key");
+        debug_assert!(operand.trailer.is_operand(), "{:?} is an operand", operand.trailer);
+        debug_assert!(
+            begun.operands.last().is_none_or(|newer| newer.trailer < operand.trailer),
+            "operands come from the newest to the oldest"
+        );
         begun.bytes += operand.value.len() + size_of::<Combined>();
         begun.operands.push(operand);
         let bytes = begun.full_key.len() + begun.bytes;

@@ -66,6 +66,7 @@ pub(super) fn find(
 
 impl Covered {
     fn of(covered: &[(Place, &Segment)]) -> Self {
+        debug_assert!(!covered.is_empty(), "a change of nothing");
         let (mut edit, mut bytes) = (Edit::default(), 0);
         let now = &covered[..covered.len().min(SEGMENTS_MAX)];
         for (place, segment) in now {

@@ -139,6 +139,11 @@ impl Destinations {
         if self.all[at].builder.is_none() {
             self.make_room(route.to)?;
             let builder = self.source.begin(route, self.written())?;
+            debug_assert!(
+                self.all.iter().all(|one| one.to != route.to || one.builder.is_none()),
+                "{}: a run has one open table",
+                route.to
+            );
             self.all[at].builder = Some(builder);
         }
         self.turn_to(at)?;
@@ -181,7 +186,9 @@ impl Destinations {
 
     /// Ends all tables.
     pub(crate) fn end_all(&mut self) -> Result<(), Error> {
-        (0..self.all.len()).try_for_each(|at| self.end(at))
+        (0..self.all.len()).try_for_each(|at| self.end(at))?;
+        debug_assert!(self.all.iter().all(|one| one.filled() == 0), "bytes of no table");
+        Ok(())
     }
 
     fn end(&mut self, at: usize) -> Result<(), Error> {

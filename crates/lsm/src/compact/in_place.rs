@@ -138,6 +138,7 @@ pub(super) fn choose(
         segment.table.stream() == stream && droppable(place, segment).is_some()
     };
     let taken: Vec<&Segment> = next.take_while(follow).collect();
+    debug_assert!(!taken.is_empty(), "{place}: the table that is due");
     let part = |s: &&Segment| Part { file: s.table.id(), span: s.span.clone() };
     let inputs = vec![Input { place, parts: taken.iter().map(part).collect() }];
     let cut = Cut::at(table_size);

@@ -394,12 +394,24 @@ impl Compactor {
             moved.extend(edit.carry(&version, &one)?);
         }
         drop(version);
+        debug_assert!(
+            boundary.is_none() || subcompaction.start < boundary,
+            "a subcompaction ends early after its first key"
+        );
+        debug_assert!(
+            boundary.is_none() || subcompaction.end.is_none() || boundary < subcompaction.end,
+            "a subcompaction ends early before its end"
+        );
         let ended_early = boundary.is_some();
         if let Some(start) = boundary {
             self.counters.steps_ended_early.add(1);
             job.progress.add_parts(1);
             progress.due.push_front(Subcompaction { start: Some(start), end: subcompaction.end });
         }
+        debug_assert!(
+            progress.due.iter().is_sorted_by(|a, b| a.end.is_some() && a.end <= b.start),
+            "subcompactions in key order"
+        );
         let last = progress.is_done() && !progress.is_cut_short;
         let state = last.then(|| state.clone());
         outputs.put_into(&mut edit);

@@ -50,6 +50,8 @@ impl Outputs {
 
     /// Puts the tables into a change of the tree.
     pub(crate) fn put_into(&self, edit: &mut Edit) {
+        let sizes = || self.tables.iter().map(|table| table.built.size.0);
+        debug_assert_eq!(self.bytes, sizes().sum::<u64>(), "bytes of the tables");
         let set = self.set();
         for Output { place, stream, built } in &self.tables {
             let histogram = built.histogram.clone();

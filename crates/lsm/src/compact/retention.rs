@@ -78,6 +78,11 @@ impl Retention {
         let stripe = self.snapshots.partition_point(|&snapshot| snapshot < trailer.sequence());
         let same = self.stripe.is_some() && self.full_key == full_key;
         let newer = self.newer.filter(|_| same);
+        debug_assert!(
+            same || self.stripe.is_none() || &self.full_key[..] < full_key,
+            "keys in order"
+        );
+        debug_assert!(!same || self.stripe >= Some(stripe), "entries of a key, the newest first");
         let joins = same && self.stripe == Some(stripe);
         if !trailer.is_operand() {
             self.newer = Some(trailer.sequence());

@@ -116,6 +116,15 @@ impl Rewrite {
         source: TableSource,
     ) -> Self {
         assert!(routes.last().is_some_and(|route| route.end.is_none()), "a route to the end");
+        debug_assert!(
+            routes.is_sorted_by(|a, b| a.end.is_some() && (b.end.is_none() || a.end < b.end)),
+            "routes in key order"
+        );
+        debug_assert!(
+            routes.iter().all(|route| route.cut.keys.is_sorted()
+                && route.cut.grandparents.is_sorted_by(|a, b| a.end <= b.end)),
+            "cuts in key order"
+        );
         Self {
             merge,
             started: false,
@@ -252,6 +261,11 @@ impl Rewrite {
 
     /// Result of the job, once it is done.
     fn into_rewritten(mut self) -> Rewritten {
+        debug_assert!(
+            self.boundary.is_some() || self.ranges.is_done() && !self.combining.is_begun(),
+            "a job that is done has written all"
+        );
+        debug_assert!(self.counts.dropped <= self.counts.entries, "{:?}", self.counts);
         let (outputs, boundary) = (self.tables.take_outputs(), self.boundary.take());
         Rewritten { outputs, boundary, counts: self.counts }
     }
@@ -303,8 +317,25 @@ impl Rewrite {
         if first_of_key || canary::is_broken(Rule::VersionsInOneTable) {
             self.follow_route()?;
             self.pass_cuts()?;
+            self.check_place();
         }
         Ok(())
+    }
+
+    /// Checks that route, cut and grandparent are those of the merge's current key.
+    fn check_place(&self) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        let (full_key, _) = key::split(self.merge.key().expect("a merge on an entry"));
+        let is_before = |end: &Key| full_key < &end[..];
+        let Route { end, cut, .. } = &self.routes[self.route];
+        let before = self.route.checked_sub(1).and_then(|before| self.routes[before].end.as_ref());
+        debug_assert!(end.as_ref().is_none_or(is_before), "a route that has ended");
+        debug_assert!(!before.is_some_and(is_before), "a route that has not begun");
+        debug_assert_eq!(self.cut, cut.keys.partition_point(|key| !is_before(key)), "cuts");
+        let passed = cut.grandparents.partition_point(|one| !is_before(&one.end));
+        debug_assert_eq!(self.grandparent, passed, "grandparents");
     }
 
     /// Full key of the merge's current entry; `None` if no range tombstone needs it.

@@ -147,6 +147,11 @@ fn sweep(halves: &[Half], count: u64, within_move: impl Fn(&Key) -> bool) -> Vec
         }
     }
     subcompactions.push(Subcompaction { start, end: None });
+    debug_assert!(subcompactions.len() as u64 <= count, "{subcompactions:?} are more than {count}");
+    debug_assert!(
+        subcompactions.iter().all(|one| one.start < one.end || one.end.is_none()),
+        "each subcompaction has keys: {subcompactions:?}"
+    );
     subcompactions
 }
 

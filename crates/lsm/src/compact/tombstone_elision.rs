@@ -88,6 +88,10 @@ impl KeptRun {
         let parts = inputs.flat_map(|input| &input.parts).chain(moves);
         let mut taken: Vec<Span> = parts.map(|part| part.span.clone()).collect();
         taken.sort_by(|a, b| a.start.cmp(&b.start));
+        debug_assert!(
+            taken.is_sorted_by(|a, b| a.end <= b.start),
+            "{place}: a part is taken twice of {taken:?}"
+        );
         Self { run, taken }
     }
 

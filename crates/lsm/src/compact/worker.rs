@@ -124,10 +124,12 @@ impl Drop for Slot<'_> {
     fn drop(&mut self) {
         let outcome = std::mem::replace(&mut self.outcome, Ok(None));
         let mut state = self.workers.state.lock();
+        debug_assert!(state.running.contains_key(&self.name.0), "{:?} is not running", self.name);
         if let Some(running) = state.running.get_mut(&self.name.0) {
             *running -= 1;
         }
-        state.done.insert(self.name, (outcome, self.begun));
+        let before = state.done.insert(self.name, (outcome, self.begun));
+        debug_assert!(before.is_none(), "{:?} has two outcomes", self.name);
         drop(state);
         self.workers.changed.notify_all();
     }

@@ -105,6 +105,8 @@ impl MemtableChunks {
 
 impl Idle {
     fn count(&mut self, bytes: usize) {
+        let all = || self.chunks.iter().map(|chunk| chunk.len()).sum::<usize>();
+        debug_assert_eq!(bytes, all(), "bytes of the idle chunks");
         self.bytes = bytes;
         self.lease.resize(bytes);
     }

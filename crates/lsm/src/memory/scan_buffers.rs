@@ -35,6 +35,13 @@ struct Idle {
     buffers: [Vec<(BytesMut, MemoryLease)>; 3],
 }
 
+impl Idle {
+    /// Bytes of all buffers.
+    fn counted(&self) -> u64 {
+        self.buffers.iter().flatten().map(|(buffer, _)| buffer.len() as u64).sum()
+    }
+}
+
 /// Index of a size among the idle buffers.
 fn class(len: usize) -> usize {
     (len / LEAST_BYTES).ilog2() as usize
@@ -70,6 +77,7 @@ impl ScanBuffers {
         if idle.bytes + len as u64 <= self.most {
             idle.bytes += len as u64;
             idle.buffers[class(len)].push((buffer, self.gauge.lease(len)));
+            debug_assert_eq!(idle.bytes, idle.counted(), "bytes of the idle buffers");
         }
     }
 }

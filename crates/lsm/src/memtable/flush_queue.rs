@@ -52,7 +52,14 @@ impl FlushQueue {
 
     /// Adds a memtable that is newer than all others.
     pub(crate) fn push(&self, memtable: ImmutableMemtable) {
-        self.memtables.lock().push_back(memtable);
+        let mut memtables = self.memtables.lock();
+        debug_assert!(
+            memtables.back().is_none_or(|last| last.memtable.end() < memtable.memtable.end()),
+            "{}: an older memtable",
+            memtable.log
+        );
+        memtables.push_back(memtable);
+        drop(memtables);
         self.changed.notify_all();
     }
 
@@ -61,6 +68,7 @@ impl FlushQueue {
         let mut memtables = self.memtables.lock();
         let all = std::mem::take(&mut *memtables).into_iter();
         let (gone, rest) = all.partition::<VecDeque<_>, _>(|one| one.log == flushed.log);
+        debug_assert!(gone.len() <= 1, "{}: a log has one memtable", flushed.log);
         *memtables = rest;
         drop(memtables);
         self.changed.notify_all();

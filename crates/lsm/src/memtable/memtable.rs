@@ -83,12 +83,22 @@ impl Memtable {
         chunks: &Arc<MemtableChunks>,
     ) {
         if let Some(fitted) = table.fitted_to(batch, chunks) {
+            fitted.check_replaces(table);
             *table = Arc::new(fitted);
         }
         table.insert(batch);
         if let Some(refitted) = table.refitted(chunks) {
+            refitted.check_replaces(table);
             *table = Arc::new(refitted);
         }
+    }
+
+    /// Checks that it may take the place of another one.
+    fn check_replaces(&self, other: &Self) {
+        debug_assert_eq!(self.len(), other.len(), "entries");
+        debug_assert_eq!(self.deletes(), other.deletes(), "deletes");
+        debug_assert!(self.is_empty() || self.end() == other.end(), "up to {:?}", other.end());
+        debug_assert_eq!(self.has_unlogged(), other.has_unlogged(), "entries without a log");
     }
 
     /// For the first entries of a memtable whose window is a guess, if they come as one batch: an
@@ -190,6 +200,7 @@ impl Memtable {
             let bytes = self.range_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
             self.range_lease.lock().resize(bytes);
         }
+        debug_assert!(batch.count() == 0 || !self.is_empty(), "entries of {:?}", batch.first());
         self.end.store(batch.end().0, Ordering::Release);
     }
 

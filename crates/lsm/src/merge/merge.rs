@@ -366,6 +366,7 @@ impl Merge {
             let head = key::head(key::split(cursor.key()?).0);
             Some(Placed { head, source })
         }));
+        debug_assert!(self.heap.len() <= self.sources.len(), "a source has one place");
         for at in (0..self.heap.len() / 2).rev() {
             self.sift_down(at);
         }

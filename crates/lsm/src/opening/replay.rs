@@ -66,6 +66,7 @@ impl Replay<'_> {
         for (record, file) in logs {
             let memtable = Arc::new(Memtable::new(&self.memory.chunks));
             let id = file.id;
+            debug_assert!(ends.last_key_value().is_none_or(|(last, _)| *last < id), "in order");
             replayed.push(Replayed { file, record, memtable, is_deleted: false });
             let reader = self.store.open(id)?;
             let start = ReplayFrom { next: from, first: record.first };
@@ -150,6 +151,7 @@ impl Replay<'_> {
             rest: None,
         });
         let queue: Vec<_> = immutable.collect();
+        debug_assert!(queue.iter().all(|one| one.memtable.end() <= next), "entries up to {next}");
         let immutable = queue.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
         self.tree.set_memtables(active, immutable);
         queue.into_iter().for_each(|memtable| self.memtables.push(memtable));
@@ -167,6 +169,14 @@ impl Replay<'_> {
         let store = self.store;
         let mut transaction = Transaction::new();
         let goes_on = log_to_go_on_with(logs);
+        for Replayed { file, record, .. } in logs {
+            debug_assert_eq!(
+                store.info(file.id).map(|info| info.annotation.opaque.clone()),
+                Some(record.annotation().opaque),
+                "{}: the annotation says where the remainder begins",
+                file.id
+            );
+        }
         let (mut last, mut finished) = (None, Vec::new());
         for log in logs.iter().filter(|log| !log.file.sealed) {
             let mut writer = store.reopen(log.file.id)?;

@@ -31,12 +31,14 @@ impl Chain {
 
     /// Ends it with the value of a put, unless that had expired at `date`.
     pub(crate) fn end_with(&mut self, base: Shown, date: Date) {
+        debug_assert!(self.base.is_none(), "a chain has one base");
         let is_seen = base.expiry.is_none_or(|expiry| !has_expired(expiry, date));
         self.base = Some(is_seen.then_some(base));
     }
 
     /// Ends it with an entry that hides older ones: a delete, or a range tombstone.
     pub(crate) fn end_deleted(&mut self) {
+        debug_assert!(self.base.is_none(), "a chain has one base");
         self.base = Some(None);
     }
 

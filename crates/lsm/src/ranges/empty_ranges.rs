@@ -57,6 +57,9 @@ const JOIN_FACTOR: u64 = 2;
 const MEMORY_PART: u64 = 128;
 const MEMORY: std::ops::RangeInclusive<u64> = 64 << 10..=4 << 20;
 
+/// The most ranges and puts that are walked to check their counts.
+const CHECKED_MAX: usize = 64;
+
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct EmptyRanges {
@@ -275,6 +278,7 @@ impl State {
     /// range must not be joined, the new one is left out. One of a later date, from before the
     /// clock was set back, is forgotten.
     fn insert(&mut self, found: &Found<'_>, snapshots: &[SeqNo]) {
+        debug_assert!(snapshots.is_sorted(), "snapshots in order");
         let (mut from, mut until) = (found.from.to_vec(), found.until.to_vec());
         let (mut seen, mut weight) = (found.at, found.weight);
         let mut date = if found.has_expired { found.date } else { Date(0) };
@@ -356,6 +360,28 @@ impl State {
         }
     }
 
+    /// Checks the counts, and that ranges do not overlap, while a walk is short.
+    fn check(&self) {
+        if !cfg!(debug_assertions) || self.ranges.len() + self.recent.len() > CHECKED_MAX {
+            return;
+        }
+        let of_ranges = || self.ranges.iter().map(|(from, range)| range.bytes(from));
+        debug_assert_eq!(self.range_bytes, of_ranges().sum::<usize>(), "bytes of the ranges");
+        let of_recent = self.recent.iter().map(Put::bytes);
+        debug_assert_eq!(self.recent_bytes, of_recent.sum::<usize>(), "bytes of recent puts");
+        let weight = self.ranges.values().map(|range| range.weight);
+        debug_assert_eq!(self.weight, weight.sum::<u64>(), "weight of the ranges");
+        debug_assert!(
+            self.ranges.iter().zip(self.ranges.keys().skip(1)).all(|(a, b)| a.1.until <= *b),
+            "ranges do not overlap: {:?}",
+            self.ranges
+        );
+        debug_assert!(
+            self.recent.front().is_none_or(|first| self.dropped <= first.sequence),
+            "the oldest puts are dropped first"
+        );
+    }
+
     fn add(&mut self, from: Vec<u8>, range: EmptyRange) {
         self.range_bytes += range.bytes(&from);
         self.weight += range.weight;
@@ -381,6 +407,7 @@ impl State {
             }
         }
         self.lease.resize(self.recent_bytes + self.range_bytes);
+        self.check();
     }
 
     fn forget_all(&mut self) {
@@ -512,6 +539,17 @@ mod tests {
         find(&ranges, ("m", "z"), 13, &[]);
         assert_eq!(ends(&ranges, "c", 12), (None, None), "joined, and so newer than this reader");
         assert_eq!(ends(&ranges, "c", 13), both("b", "z"));
+    }
+
+    #[test]
+    fn a_range_that_a_snapshot_uses_is_not_joined_with_a_newer_one_over_it() {
+        let ranges = ranges(10);
+        find(&ranges, ("b", "f"), 10, &[]);
+        find(&ranges, ("d", "m"), 12, &[11]);
+        assert_eq!(ends(&ranges, "c", 11), both("b", "f"), "the newer one is left out");
+        find(&ranges, ("d", "m"), 12, &[]);
+        assert_eq!(ends(&ranges, "c", 12), both("b", "m"), "the snapshot has ended");
+        assert_eq!(ends(&ranges, "c", 11), (None, None));
     }
 
     #[test]

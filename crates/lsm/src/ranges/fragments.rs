@@ -67,6 +67,10 @@ impl Fragments {
     pub(crate) fn new(fragments: Vec<Fragment>) -> Self {
         debug_assert!(fragments.windows(2).all(|pair| pair[0].span.end <= pair[1].span.start));
         debug_assert!(fragments.iter().all(|f| !f.span.is_empty() && !f.sequences.is_empty()));
+        debug_assert!(
+            fragments.iter().all(|f| f.sequences.is_sorted_by(|newer, older| newer > older)),
+            "tombstones from the newest to the oldest"
+        );
         Self(fragments)
     }
 
@@ -105,7 +109,8 @@ impl Fragments {
             }
             from = Some(bound);
         }
-        Self(fragments)
+        debug_assert!(open.is_empty(), "{open:?}: a tombstone ends after it begins");
+        Self::new(fragments)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

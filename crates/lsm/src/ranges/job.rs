@@ -127,6 +127,10 @@ impl JobRanges {
         while self.covers.get(self.at).is_some_and(|f| &f.span.end[..] <= full_key) {
             self.at += 1;
         }
+        debug_assert!(
+            self.at == 0 || &self.covers[self.at - 1].span.end[..] <= full_key,
+            "keys in order"
+        );
         self.covers.get(self.at).filter(|fragment| fragment.span.contains(full_key))
     }
 
@@ -209,6 +213,7 @@ fn what_is_needed(covers: &[Fragment], snapshots: &[SeqNo], below: &[Span]) -> V
         }
     }
     needed.sort_by(|a, b| a.span.start.cmp(&b.span.start));
+    debug_assert!(needed.is_sorted_by(|a, b| a.span.end <= b.span.start), "{needed:?}");
     needed
 }
 
@@ -359,5 +364,19 @@ mod tests {
         assert!(ranges.pending_bytes() > 0 && ranges.begin_before(&[5]) && !ranges.is_done());
         assert_eq!(ranges.take_until(None)[0].span, Span::new([4], [9]));
         assert!(ranges.pending_bytes() == 0 && ranges.is_done());
+    }
+
+    #[test]
+    fn what_a_job_keeps_apart_from_its_covers_is_counted_too() {
+        let gauge = MemoryGauge::new("test");
+        let whole = [RangeTombstone { span: Span::new([2], [9]), sequence: SeqNo(5) }];
+        let counted = |below: Option<Vec<Span>>| {
+            let _ranges = JobRanges::new(&whole, &[], || below).counted_by(&gauge);
+            gauge.used().0
+        };
+        let covers = counted(None);
+        assert!(covers > 0);
+        assert_eq!(counted(Some(vec![Span::new([0], [20])])), 2 * covers);
+        assert_eq!((counted(Some(Vec::new())), gauge.used().0), (covers, 0), "nothing is kept");
     }
 }

@@ -69,6 +69,10 @@ impl MemoryRanges {
         let newest = batches.checked_sub(1).map(|last| self.moment(last));
         let mut skyline = newest.map_or_else(Skyline::default, |moment| moment.skyline.clone());
         debug_assert!(newest.is_none_or(|newest| newest.is_seen(tombstones[0].sequence)));
+        debug_assert!(
+            tombstones.is_sorted_by(|older, newer| older.sequence < newer.sequence),
+            "tombstones from the oldest to the newest"
+        );
         tombstones.iter().for_each(|tombstone| skyline.paint(tombstone));
         let keys = tombstones.iter().map(|RangeTombstone { span, .. }| {
             shared_bytes(span.start.len()) + shared_bytes(span.end.len())

@@ -78,6 +78,7 @@ impl Reader {
         }
         let searched = search_runs(&view, left, &mut found, &mut chained, (options, date));
         searched.map_err(|error| view.closed.explain(error))?;
+        debug_assert!(chained.iter().all(|at| found[*at].is_none()), "a key has one answer");
         for at in chained {
             let combined = self.combined(&view, (space, keys[at]), sequence, (options, date))?;
             found[at] = Found::of(combined).value_at(date);

@@ -327,9 +327,11 @@ impl Space {
         self.state.lock().throttle.flushed(now, time);
     }
 
-    /// Notes that a compaction begins that is due to writes.
-    pub(crate) fn compaction_begins(&self) {
+    /// Notes that a compaction begins that is due to writes; `others_max`: the most others that
+    /// have not [ended](Self::compaction_ends).
+    pub(crate) fn compaction_begins(&self, others_max: usize) {
         let mut state = self.state.lock();
+        debug_assert!(state.compactions <= others_max, "{} do not end", state.compactions);
         state.compactions += 1;
         if state.compactions == 1 {
             state.throttle.compaction_begins(runner::now());
@@ -460,6 +462,24 @@ mod tests {
         assert_eq!(shortage(&space, 1), Shortage::Enough);
         space.note(&no_space());
         assert_eq!(shortage(&space, 1), Shortage::Short, "the tree is another one");
+        space.note_refused(1);
+        assert_eq!(shortage(&space, 1), Shortage::Refused);
+        assert!(space.snapshot_has_ended());
+        assert_eq!(shortage(&space, 1), Shortage::Short, "jobs may drop more");
+    }
+
+    #[test]
+    fn exhausted_space_is_short_again_once_more_entries_have_expired() {
+        runner::simulate(1, || {
+            let (space, expiry) = (Space::new(WriteRule::Free), runner::date() + RETRY_MAX);
+            space.note(&no_space());
+            space.note_exhausted(0, Some(expiry));
+            assert_eq!(shortage(&space, 0), Shortage::Exhausted);
+            runner::set_date(expiry);
+            assert_eq!(shortage(&space, 0), Shortage::Short);
+            space.note_exhausted(0, None);
+            assert_eq!(shortage(&space, 0), Shortage::Exhausted);
+        });
     }
 
     #[test]

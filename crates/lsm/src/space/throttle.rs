@@ -119,6 +119,7 @@ pub(crate) struct Throttle {
 impl Throttle {
     /// Notes that a compaction begins that the shape of the tree needs.
     pub(crate) fn compaction_begins(&mut self, now: Time) {
+        debug_assert_eq!(self.busy_since, None, "the busy time before has ended");
         self.busy_since = Some(now);
     }
 

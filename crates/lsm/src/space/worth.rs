@@ -56,6 +56,8 @@ impl Sums {
                 sums.add(segment, is_above, is_above || meets(&newer));
             }
         }
+        debug_assert!(sums.above <= sums.meeting && sums.meeting <= sums.bytes, "{sums:?}");
+        debug_assert!(sums.hiding <= sums.tombstones, "{sums:?}");
         sums
     }
 

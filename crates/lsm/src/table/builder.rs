@@ -191,6 +191,7 @@ impl TableBuilder {
             self.close_block()?;
         }
         if let Some(closed) = self.closed.take() {
+            debug_assert!(key::compare(&closed.last, key).is_lt(), "a key after the last block");
             self.index.add_block(&closed, key);
             self.histogram.add(ByteCount(closed.handle.size.into()), key::split(key).0);
             if let Some(layout) = layout {
@@ -237,6 +238,13 @@ impl TableBuilder {
             properties.last_sequence = properties.last_sequence.max(newest);
             properties.plain_bytes += fragment.bytes() as u64;
         }
+        debug_assert!(
+            self.ranges
+                .last()
+                .zip(fragments.first())
+                .is_none_or(|(a, b)| a.span.end <= b.span.start),
+            "range tombstones in order"
+        );
         self.ranges.extend(fragments);
     }
 
@@ -262,6 +270,7 @@ impl TableBuilder {
                 self.features.add(Features::FIRST_KEYS);
             }
         }
+        debug_assert_eq!(self.writer.len(), self.offset, "the file ends with the last block");
         let index = std::mem::replace(&mut self.index, IndexBuilder::new(self.layout.index));
         let (index_levels, index, filter) = match index.finish() {
             Finished::Whole { index, filter } => {

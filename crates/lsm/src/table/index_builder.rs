@@ -127,10 +127,12 @@ impl IndexBuilder {
     /// Adds a block; `next` is the next block's first key, which must not have been added yet.
     pub(crate) fn add_block(&mut self, block: &WrittenBlock, next: &[u8]) {
         let last = &block.last;
-        match self.layout.first_keys {
-            true => self.add_entry(&near_separator(last, next), block),
-            false => self.add_entry(&separator(last, next), block),
-        }
+        let separator = match self.layout.first_keys {
+            true => near_separator(last, next),
+            false => separator(last, next),
+        };
+        debug_assert!(key::compare(&separator, next).is_lt(), "a separator before the next key");
+        self.add_entry(&separator, block);
         if self.index.size() >= self.layout.partition_size {
             self.close_partition(boundary(last, next));
         }
@@ -138,12 +140,14 @@ impl IndexBuilder {
 
     /// Adds the last block.
     pub(crate) fn add_last_block(&mut self, block: WrittenBlock) {
+        debug_assert!(!self.is_ended, "a table has one last block");
         self.add_entry(&block.last, &block);
         self.close_partition(block.last);
         self.is_ended = true;
     }
 
     fn add_entry(&mut self, separator: &[u8], block: &WrittenBlock) {
+        debug_assert!(key::compare(&block.last, separator).is_le(), "a separator of the block");
         let mut value = block.handle.encode();
         if self.layout.first_keys {
             first_key::append(&mut value, separator, &block.first);
@@ -154,6 +158,10 @@ impl IndexBuilder {
     fn close_partition(&mut self, end: Vec<u8>) {
         let index = self.index.finish();
         self.index_bytes += index.len();
+        debug_assert!(
+            self.closed.last().is_none_or(|before| key::compare(&before.end, &end).is_lt()),
+            "partitions in the order of their keys"
+        );
         let filter = PartitionFilter::Hashes(std::mem::take(&mut self.hashes));
         self.closed.push(Closed { index, filter, end });
         if self.partitioned {

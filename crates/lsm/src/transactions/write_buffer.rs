@@ -56,6 +56,9 @@ impl Writes {
     }
 }
 
+/// The most keys that are walked to check the count of bytes.
+const CHECKED_MAX: usize = 64;
+
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct WriteBuffer {
@@ -81,8 +84,22 @@ fn bytes_of(full_key: &[u8], writes: &Writes) -> usize {
 }
 
 impl WriteBuffer {
+    /// Checks the count of bytes, while a walk is short.
+    fn check(&self) {
+        if cfg!(debug_assertions) && self.writes.len() <= CHECKED_MAX {
+            let bytes = self.writes.iter().map(|(key, writes)| bytes_of(key, writes));
+            debug_assert_eq!(
+                self.bytes,
+                bytes.sum::<usize>(),
+                "bytes of {} keys",
+                self.writes.len()
+            );
+        }
+    }
+
     /// Writes a value, or a delete.
     pub(super) fn write(&mut self, full_key: Vec<u8>, write: Write) {
+        self.check();
         let key_bytes = full_key.len() + WRITE_BYTES;
         let writes = Writes { base: Some(write), operands: Vec::new() };
         let bytes = bytes_of(&full_key, &writes);
@@ -94,6 +111,7 @@ impl WriteBuffer {
 
     /// Writes an operand.
     pub(super) fn merge(&mut self, full_key: Vec<u8>, operand: Bytes) {
+        self.check();
         let key_bytes = full_key.len() + WRITE_BYTES;
         self.bytes += operand.len() + OPERAND_BYTES;
         let writes = self.writes.entry(full_key).or_insert_with(|| {
@@ -108,6 +126,7 @@ impl WriteBuffer {
         if start >= end {
             return;
         }
+        self.check();
         let mut from = self.writes.split_off(&start);
         let mut kept = from.split_off(&end);
         self.writes.append(&mut kept);

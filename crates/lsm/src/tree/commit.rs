@@ -119,7 +119,12 @@ impl Committer {
         if let Some(record) = &record {
             transaction.annotate(FileId::STORE, record.annotation());
         }
+        let log = flushed.map(|flushed| (flushed.log, flushed.rest.is_some()));
         self.store.commit(transaction)?;
+        debug_assert!(
+            log.is_none_or(|(log, stays)| self.store.info(log).is_some() == stays),
+            "the log goes with its tables: {log:?}"
+        );
         when_durable();
         let version = match edit.version(&before, kept, &*self.store, &self.memory) {
             Ok(version) => Arc::new(version),
@@ -131,6 +136,10 @@ impl Committer {
             }
         };
         let rule = self.decider.write_rule(version.view());
+        debug_assert!(
+            version.segments().all(|(_, segment)| segment.size <= segment.table.size()),
+            "a segment is not larger than its file"
+        );
         let memtable = flushed.map(|flushed| &flushed.memtable);
         let change = turn.show_version(version, record, choice, memtable, ingested);
         Ok(Committed { _before: before, turn, change, rule })

@@ -143,6 +143,10 @@ impl Edit {
             into.seal(table.id, record.annotation(table.stream));
         }
         for (&file, Rest { table, left, trim, .. }) in &kept.tables {
+            debug_assert!(
+                trim.is_none_or(|(from, to)| from == 0 && to <= table.size().0),
+                "{file}: {trim:?} is no front of the file"
+            );
             if left.is_empty() {
                 into.delete(file);
                 continue;
@@ -252,6 +256,7 @@ impl Rest {
                 left.extend(rest.into_iter().map(|segment| (place, segment)));
             }
         }
+        debug_assert!(!was.is_empty(), "{file}: parts are taken of its segments");
         let trim = trim(&table, start.as_ref(), &left)?;
         Ok(Self { table, was, left, trim })
     }

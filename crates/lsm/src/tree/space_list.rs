@@ -175,6 +175,25 @@ impl SpaceList {
         }
     }
 
+    /// Checks that the store's annotation, as committed, fits the list.
+    pub(crate) fn check(&self, record: &StoreRecord) {
+        debug_assert_eq!(self.pages.len(), record.pages as usize, "pages of key spaces");
+        debug_assert_eq!(self.names.len(), self.spaces.len(), "each key space has a name");
+        debug_assert!(
+            self.spaces.keys().next_back().is_none_or(|last| last.0 < record.next_space),
+            "{:?} has an id that is not given out",
+            self.spaces.keys().next_back()
+        );
+        debug_assert!(
+            record.spaces.iter().all(|space| self.home(space.id) == Some(SpaceHome::Record)),
+            "the key spaces of the annotation are in the list"
+        );
+        debug_assert!(
+            record.dropped.iter().all(|id| !self.spaces.contains_key(id)),
+            "a key space that was dropped is not in the list"
+        );
+    }
+
     /// Sets a page; one without key spaces is removed.
     fn set_page(&mut self, file: FileId, page: SpacePage) {
         if !page.entries.is_empty() && page.bytes() <= PAGE_BYTES / 2 {

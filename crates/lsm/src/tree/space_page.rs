@@ -54,6 +54,7 @@ impl SpacePage {
 
     pub(crate) fn annotation(&self) -> Annotation {
         let has_options = self.has_options();
+        debug_assert!(self.entries.is_sorted_by(|a, b| a.id < b.id), "key spaces by id");
         let version = if has_options { VERSION_OPTIONS } else { VERSION };
         let mut opaque = vec![version, KIND_SPACES];
         opaque.put_u32(u32::try_from(self.entries.len()).expect("a page of some KiB"));

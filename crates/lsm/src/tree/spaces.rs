@@ -58,6 +58,8 @@ impl Spaces {
             SpaceEdit::Shaped(id, options) => next.shape(*id, *options),
             SpaceEdit::Moved(_) => {}
         }
+        debug_assert!(self.end <= end, "an id is not given out again");
+        debug_assert_eq!(next.count, next.bits(), "existing key spaces");
         Arc::new(next)
     }
 
@@ -88,6 +90,11 @@ impl Spaces {
         if leaf.iter().all(|word| *word == 0) {
             self.leaves.remove(&at);
         }
+    }
+
+    /// Number of bits.
+    fn bits(&self) -> u32 {
+        self.leaves.values().flat_map(|leaf| leaf.iter()).map(|word| word.count_ones()).sum()
     }
 
     /// Whether it existed once.

@@ -40,6 +40,7 @@ impl SplitTables {
                 Arc::make_mut(&mut self.0).remove(&file);
             }
         }
+        debug_assert!(self.0.values().all(|places| places.len() > 1), "{:?}", self.0);
         self
     }
 

@@ -142,6 +142,11 @@ impl StoreRecord {
         opaque.put_u32(self.next_space);
         opaque.put_u32(u32::try_from(self.spaces.len()).expect("key spaces have 32-bit ids"));
         let has_options = self.features & FEATURE_SPACE_OPTIONS > 0;
+        debug_assert!(
+            has_options || self.spaces.iter().all(|space| space.options.is_none()),
+            "options that are not encoded"
+        );
+        debug_assert!(self.dropped.is_sorted(), "{:?} in order", self.dropped);
         self.spaces.iter().for_each(|space| space.encode(has_options, &mut opaque));
         opaque.put_prefixed(self.decider.as_bytes());
         opaque.put_prefixed(&self.state);

@@ -172,6 +172,10 @@ impl Tree {
 
     /// Lets readers see everything up to a sequence.
     pub(crate) fn make_visible(&self, newest: SeqNo) {
+        debug_assert!(
+            self.visible.load(Ordering::Relaxed) <= newest.0,
+            "readers would no longer see writes after {newest}"
+        );
         self.visible.store(newest.0, Ordering::Release);
     }
 
@@ -184,6 +188,12 @@ impl Tree {
     fn change_view(&self, _: &MutexGuard<'_, State>, change: impl FnOnce(&mut View)) {
         let mut next = View::clone(&self.view.load());
         change(&mut next);
+        debug_assert!(
+            next.memtables().is_sorted_by(|newer, older| newer.is_empty()
+                || older.is_empty()
+                || newer.end() > older.end()),
+            "memtables from the newest to the oldest"
+        );
         self.spaces.store(Arc::clone(&next.spaces));
         self.has_immutable.store(!next.immutable.is_empty(), Ordering::Release);
         self.view.store(Arc::new(next));
@@ -229,6 +239,7 @@ impl Tree {
     /// pages of them.
     pub(crate) fn whole_record(&self) -> StoreRecord {
         let state = self.state.lock();
+        state.spaces.check(&state.record);
         let spaces = state.spaces.iter().cloned().collect();
         StoreRecord { spaces, pages: 0, ..state.record.clone() }
     }
@@ -238,18 +249,26 @@ impl Tree {
         let early = canary::is_broken(Rule::SnapshotKnownToJobs).then(|| self.visible());
         let mut state = self.state.lock();
         let sequence = early.unwrap_or_else(|| self.visible());
+        debug_assert!(
+            state.snapshots.keys().next_back().is_none_or(|newest| *newest <= sequence),
+            "a snapshot is not older than earlier ones"
+        );
         *state.snapshots.entry(sequence).or_default() += 1;
         sequence
     }
 
     /// Begins another snapshot of a sequence that one holds.
     pub(crate) fn share_snapshot(&self, sequence: SeqNo) {
-        *self.state.lock().snapshots.entry(sequence).or_default() += 1;
+        let mut state = self.state.lock();
+        let count = state.snapshots.entry(sequence).or_default();
+        debug_assert!(*count > 0, "snapshot {sequence} has ended");
+        *count += 1;
     }
 
     /// Ends a snapshot; `None` if another one holds its sequence.
     pub(crate) fn end_snapshot(&self, sequence: SeqNo) -> Option<EndedSnapshot> {
         let mut state = self.state.lock();
+        debug_assert!(state.snapshots.contains_key(&sequence), "snapshot {sequence} ends twice");
         let count = state.snapshots.get_mut(&sequence)?;
         *count -= 1;
         if *count > 0 {
@@ -332,6 +351,7 @@ impl CommitTurn<'_> {
         let end = record.next_space;
         state.record = record;
         state.spaces.apply(edit);
+        state.spaces.check(&state.record);
         self.tree.change_view(&state, |view| view.spaces = view.spaces.after(edit, end));
     }
 }

@@ -84,6 +84,7 @@ impl Flusher {
         progress: &Arc<JobProgress>,
     ) -> Result<Option<ByteCount>, Error> {
         let (memtable, start) = (&immutable.memtable, runner::now());
+        debug_assert!(!memtable.is_empty(), "{}: a flush of nothing", immutable.log);
         let snapshots = self.tree.snapshots();
         let tombstones: Vec<_> = memtable.ranges().iter().cloned().collect();
         let ranges = JobRanges::new(&tombstones, &snapshots, || None);
@@ -101,6 +102,13 @@ impl Flusher {
         let combining = Combining::of(&self.operands, &self.tree, &self.memory);
         let job = job.counted_by(Arc::clone(progress)).combined_by(combining);
         let Some(done) = job.carry_out(&self.lifecycle)? else { return Ok(None) };
+        debug_assert!(done.boundary.is_none(), "a flush has no budget");
+        debug_assert!(
+            done.counts.entries <= memtable.len() as u64,
+            "{} of {} entries",
+            done.counts.entries,
+            memtable.len()
+        );
         let mut edit = Edit::default();
         done.outputs.put_into(&mut edit);
         let committed = self.committer.commit(edit, None, Some(immutable), || {

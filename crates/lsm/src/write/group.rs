@@ -58,6 +58,8 @@ pub(crate) struct GroupWriter {
 impl GroupWriter {
     /// Writes a group, or a part of one, whose guards hold; returns the tickets that failed.
     pub(super) fn write_part(&self, log: &mut ActiveLog, group: Vec<Pending>) -> Vec<(u64, Error)> {
+        debug_assert!(!group.is_empty(), "a group of nothing");
+        debug_assert!(group.is_sorted_by_key(|pending| pending.ticket), "batches in their order");
         let mut failed = Vec::new();
         // A group of one is the usual case, and needs no lists.
         if let [only] = &group[..]
@@ -217,6 +219,7 @@ impl GroupWriter {
             next = frozen.end();
         }
         debug_assert_eq!(next, log.next, "sequences as they were given out");
+        debug_assert!(memtable.is_empty() || memtable.end() <= next, "a memtable of other writes");
         if !std::ptr::eq(active, Arc::as_ptr(&memtable)) {
             self.tree.exchange_active(memtable);
         }

@@ -237,6 +237,10 @@ impl Ingest {
     /// Adds the tables of an ingest to the tree, in the lead of the writes.
     fn put_in(&self, built: Vec<BuiltTable>, spaces: &[KeySpaceId]) -> Result<(), Error> {
         let hull = hull(&built);
+        debug_assert!(
+            built.windows(2).all(|pair| pair[0].properties.largest < pair[1].properties.smallest),
+            "the tables of an ingest do not overlap"
+        );
         // Most memtables are flushed before other writers have to wait.
         if self.memory_overlaps(&hull) {
             self.writer.rotate_memtable()?;
@@ -273,6 +277,7 @@ impl Ingest {
 
     fn commit_ingested(&self, log: &mut ActiveLog, built: Vec<BuiltTable>) -> Result<(), Error> {
         let global_sequence = log.next;
+        debug_assert!(self.writer.tree.visible() < global_sequence, "newer than all writes");
         // Even if the commit fails, the sequence is not used again.
         log.next = global_sequence.next();
         // The age of a run of level 0 is the sequence after its last one.

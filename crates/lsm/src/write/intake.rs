@@ -69,6 +69,10 @@ impl Intake {
         if admitted.is_none() {
             routes.iter_mut().for_each(|route| route.to = None);
         }
+        debug_assert!(
+            routes.last().is_some_and(|route| route.end.is_none()),
+            "the last route has no end"
+        );
         Ok((self.routes(routes, on_top), admitted))
     }
 

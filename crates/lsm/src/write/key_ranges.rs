@@ -45,7 +45,8 @@ impl KeyRanges {
             end = end.max(self.remove(&next));
         }
         self.bytes += start.len() + end.len() + Self::RANGE_BYTES;
-        self.ranges.insert(start, end);
+        let replaced = self.ranges.insert(start, end);
+        debug_assert_eq!(replaced, None, "ranges that overlap are joined");
     }
 
     fn remove(&mut self, start: &[u8]) -> Vec<u8> {

@@ -84,6 +84,7 @@ impl ActiveLog {
     /// A log that goes on with `writer`.
     pub(crate) fn new(writer: Box<dyn FileWriter>, first: SeqNo, next: SeqNo) -> Self {
         let id = writer.id();
+        debug_assert!(first <= next, "{id}: from {first} to {next}");
         Self {
             writer: Some(writer),
             id,
@@ -110,6 +111,11 @@ impl ActiveLog {
         next: SeqNo,
         before: Option<Predecessor>,
     ) -> Self {
+        debug_assert!(
+            before.is_none_or(|before| before.log < writer.id()),
+            "logs are written in the order of their ids: {} after {before:?}",
+            writer.id()
+        );
         Self { before, ..Self::new(writer, next, next) }
     }
 
@@ -161,7 +167,16 @@ impl ActiveLog {
         (self.gathered, self.due) = (false, None);
     }
 
+    /// Checks its notes on the appended bytes, before each step.
+    fn check(&self) {
+        debug_assert!(!self.gathered || self.unsynced, "{}: bytes in memory are durable", self.id);
+        debug_assert!(self.due.is_none() || self.gathered, "{}: no bytes are due", self.id);
+        debug_assert!(!self.for_deletes || self.hold.is_some() || self.is_given_up(), "no space");
+    }
+
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.check();
+        debug_assert!(!bytes.is_empty(), "{}: an append of nothing", self.id);
         (self.unsynced, self.gathered) = (true, true);
         match self.before {
             None => self.writer()?.append(bytes)?,
@@ -189,6 +204,7 @@ impl ActiveLog {
 
     /// Writes the gathered bytes to the medium.
     pub(crate) fn write_out(&mut self) -> Result<(), Error> {
+        self.check();
         if self.gathered || self.unwaited {
             self.writer()?.write_out()?;
             self.written += u64::from(self.gathered);
@@ -200,6 +216,7 @@ impl ActiveLog {
 
     /// Begins to write the gathered bytes to the medium, and does not wait for it.
     pub(crate) fn begin_write_out(&mut self) -> Result<(), Error> {
+        self.check();
         if self.gathered {
             self.writer()?.begin_write_out()?;
             self.note_written();
@@ -210,6 +227,7 @@ impl ActiveLog {
     }
 
     pub(crate) fn sync(&mut self) -> Result<(), Error> {
+        self.check();
         if self.unsynced {
             self.writer()?.sync()?;
             self.unsynced = false;

@@ -208,12 +208,16 @@ impl PreallocatedLogs {
 
     /// Takes back a log in which the leader could not continue.
     pub(crate) fn give_back(&self, next: Option<Box<dyn FileWriter>>) {
-        self.logs.lock().next = next;
+        let mut logs = self.logs.lock();
+        debug_assert!(logs.next.is_none(), "another log was preallocated");
+        logs.next = next;
     }
 
     /// Has a complete log sealed. Its least sequence is `first`.
     pub(crate) fn leave(&self, old: Box<dyn FileWriter>, first: SeqNo) {
-        self.logs.lock().left.push((old, first));
+        let mut logs = self.logs.lock();
+        debug_assert!(logs.left.iter().all(|(left, _)| left.id() != old.id()), "left once");
+        logs.left.push((old, first));
     }
 
     /// Drops a log that has been deleted: only then is its space free.
@@ -272,6 +276,7 @@ impl PreallocatedLogs {
         drop(left);
         if let Some((writer, _)) = created {
             let mut logs = self.logs.lock();
+            debug_assert!(logs.next.is_none(), "one log is preallocated at a time");
             logs.next = Some(writer);
             let begun = logs.begun;
             let overtaken = logs.next.take_if(|next| next.id() < begun);

@@ -44,6 +44,7 @@ impl ReadSet {
         if self.keys.insert(full_key) {
             self.key_bytes += bytes;
         }
+        debug_assert!(self.key_bytes >= self.keys.len() * Self::KEY_BYTES, "{}", self.key_bytes);
     }
 
     /// Notes the expiry of a value that was read; `None`: it does not expire.

@@ -124,6 +124,9 @@ impl Room {
             }
             let done = match next {
                 Ok(Next::Go) => {
+                    debug_assert!(!log.is_given_up(), "a group for a log that was given up");
+                    debug_assert!(bytes == 0 || log.admitted > 0, "no space for its flush");
+                    debug_assert!(!puts || !(log.urgent || log.for_deletes), "space for deletes");
                     self.memory.share_out();
                     return Ok(());
                 }
@@ -264,6 +267,8 @@ impl Room {
         for &rank in ranks {
             match self.reserve_flush(rank, most, least) {
                 Ok((size, reservation)) => {
+                    debug_assert!((least..=most).contains(&size), "{least} to {most}: {size}");
+                    debug_assert!(log.hold.is_none(), "{}: space is reserved twice", log.id());
                     (log.hold, log.admitted) = (Some(reservation), size);
                     log.for_deletes = rank == Rank::Flush;
                     return Ok(());
@@ -419,6 +424,7 @@ impl Room {
     /// Continues in the preallocated log; `false` if there is none.
     fn switch_log(&self, log: &mut ActiveLog) -> Result<bool, Error> {
         let Some(next) = self.ahead.take() else { return Ok(false) };
+        debug_assert!(next.is_empty(), "{} was preallocated, and has bytes", next.id());
         debug_assert!(log.id() < next.id(), "a log that was overtaken");
         if let Err(error) = log.sync().and_then(|()| log.finish()) {
             let next = Some(next).filter(|_| !canary::is_broken(Rule::LogAheadIsKept));
@@ -526,6 +532,7 @@ impl Room {
             old.end() <= log.next,
             "the memtable of the log that is led has its entries alone"
         );
+        debug_assert!(log.first < old.end(), "{}: no entry since {}", log.id(), log.first);
         let hold = log.hold.take().map(Arc::new);
         let (memtable, log) = (Arc::clone(&old), log.id());
         let immutable = ImmutableMemtable { memtable, log, hold, rest: None };

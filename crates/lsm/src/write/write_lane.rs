@@ -314,6 +314,7 @@ impl<L> Queue<L> {
         // A group is copied into one append; a large batch should not be copied for others.
         let fits = |next: &Pending, bytes| bytes == 0 || bytes + size(next) <= 2 * GROUP_BYTES_MAX;
         while let Some(next) = self.pending.pop_front_if(|next| fits(next, bytes)) {
+            debug_assert!(self.taken <= next.ticket, "ticket {} is taken again", next.ticket);
             bytes += size(&next);
             self.taken = next.ticket + 1;
             group.push(next);
@@ -328,7 +329,10 @@ impl<L> Queue<L> {
     /// others with success.
     fn answer(&mut self, failed: impl IntoIterator<Item = (u64, Error)>) {
         debug_assert!(self.answered <= self.taken, "batches are answered in order");
-        self.failed.extend(failed);
+        let group = self.answered..self.taken;
+        self.failed.extend(failed.into_iter().inspect(|(ticket, error)| {
+            debug_assert!(group.contains(ticket), "ticket {ticket} of {group:?}: {error}");
+        }));
         self.answered = self.taken;
     }
 }

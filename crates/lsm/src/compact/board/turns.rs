@@ -36,7 +36,9 @@ impl<'a> Choosing<'a> {
             {
                 return Err(met.clone());
             }
-            state.claims.insert(number, claim);
+            let before = state.claims.insert(number, claim);
+            debug_assert!(before.is_none(), "choice {number} claims twice");
+            debug_assert!(state.claims.len() <= state.running, "a claim without a task");
         }
         state.chosen_state.clone_from(&choice.state);
         drop(state);
@@ -46,7 +48,10 @@ impl<'a> Choosing<'a> {
 
 impl Drop for Choosing<'_> {
     fn drop(&mut self) {
-        self.board.change(|state| state.choosing = false);
+        self.board.change(|state| {
+            debug_assert!(state.choosing && state.running > 0, "the turn of a task");
+            state.choosing = false;
+        });
     }
 }
 

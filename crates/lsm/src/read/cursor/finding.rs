@@ -308,6 +308,10 @@ impl Cursor {
 
     pub(super) fn arrive(&mut self, standing: Standing) -> bool {
         self.standing = standing;
+        debug_assert!(
+            standing != Standing::Forward || self.merge.key().is_some(),
+            "the value is that of the merge"
+        );
         if !matches!(standing, Standing::Backward | Standing::Combined) {
             self.value = Bytes::new();
         }
