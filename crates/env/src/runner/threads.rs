@@ -1,8 +1,8 @@
 //! The real runner: actors are threads, the clock is the machine's monotonic clock, and the date
 //! is that of the machine.
 //!
-//! The clock shows zero when the process first looks at it. A precise sleep spins for the last 80 us
-//! before its time, or less, because a sleeping thread wakes up late.
+//! The clock shows zero when the process first looks at it. A precise sleep spins for the last
+//! 80 us before its time, or less, because a sleeping thread wakes up late.
 
 use std::io;
 use std::sync::OnceLock;

@@ -1,6 +1,7 @@
-//! [`LargeBuffers`]: idle buffers of large batches that were written, of copies of large values that
-//! clients have dropped, and of sections of tables that were read by calls, for the next ones. To
-//! fill fresh pages costs about five times as much as to fill pages that were written before.
+//! [`LargeBuffers`]: idle buffers for the next uses: those of large batches that were written, of
+//! copies of large values that clients have dropped, and of sections of tables that were read by
+//! calls. To fill fresh pages costs about five times as much as to fill pages that were written
+//! before.
 //!
 //! - A [`LargeBuffer`] is a buffer in use. When it is dropped, it becomes idle in the pool that it
 //!   was taken from. It does not count as memory here while it is in use.

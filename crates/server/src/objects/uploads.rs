@@ -58,7 +58,8 @@ pub struct ChosenPart {
     pub checksum: Option<Checksum>,
 }
 
-/// The parts that a completion names, and size and checksum of the object, if the client gives them.
+/// The parts that a completion names, and the size and the checksum of the object, if the client
+/// gives them.
 #[derive(Clone, Debug)]
 pub struct Chosen {
     /// Parts, in order.
