@@ -16,7 +16,7 @@
 //! - An object is whole or absent, and an acknowledged change is durable: [`objects`] has the
 //!   argument.
 //! - No client makes the server take more memory than its connections times three pieces of a body,
-//!   and the store's own budget.
+//!   or a document of XML, and the store's own budget.
 //! - Calls of the store run in a limited number of threads. No thread and no lock waits for a
 //!   client.
 //! - Without keys, only programs of the same machine are served.

@@ -107,3 +107,26 @@ fn uploads_and_their_parts_have_an_owner_and_an_object_the_number_of_its_tags() 
     }
     assert_eq!(rig.stop(), 0);
 }
+
+#[test]
+fn a_list_of_long_keys_takes_little_memory_and_goes_on() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    for number in 0..400 {
+        client.put(&format!("/bucket/{number:03}{}", "\u{1}".repeat(1000)), b"").expect(200);
+    }
+    let query = [("encoding-type", "url")];
+    let first = client.ask("GET", "/bucket", &query).expect(200);
+    assert!(first.body.len() < 3 << 19, "{}", first.body.len());
+    let mut keys = first.all("Key");
+    assert!((200..400).contains(&keys.len()), "{}", keys.len());
+    let marker = first.all("NextMarker").remove(0).replace("%01", "\u{1}");
+    let rest = client.ask("GET", "/bucket", &[query[0], ("marker", &marker)]).expect(200);
+    assert_eq!(rest.all("IsTruncated"), ["false"]);
+    keys.extend(rest.all("Key"));
+    keys.dedup();
+    assert_eq!(keys.len(), 400);
+    assert_eq!(rig.stop(), 0);
+}
