@@ -2,7 +2,9 @@
 
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
+use terrace_env::runner;
 use terrace_server::{Server, ServerOptions, StartError};
 
 use crate::client::read_answer;
@@ -141,13 +143,20 @@ fn pages_for_the_operator_answer() {
     let client = rig.client();
     assert_eq!(client.get("/-/health").expect(200).text(), "ok\n");
     rig.client_as("admin", "admin-admin-admin").put("/pub", b"").expect(200);
-    let text = client.get("/-/metrics").expect(200).text();
-    for line in [
+    let lines = [
         "terrace_server_requests_total{operation=\"CreateBucket\",status=\"200\"} 1",
         "terrace_server_connections 1",
-    ] {
-        assert!(text.lines().any(|found| found == line), "{line} in {text}");
-    }
+    ];
+    // The connections of the requests before may still be closing.
+    let begun = runner::now();
+    let text = loop {
+        let text = client.get("/-/metrics").expect(200).text();
+        let missing = lines.into_iter().find(|line| !text.lines().any(|found| found == *line));
+        let Some(line) = missing else { break text };
+        let is_late = runner::now().since(begun) > Duration::from_secs(10);
+        assert!(!is_late, "{line} in {text}");
+        runner::sleep(Duration::from_millis(20));
+    };
     assert!(text.contains("terrace_io_written_bytes{cause=\"log\"} "), "{text}");
     assert!(text.contains("terrace_space_for_puts "), "{text}");
     assert!(client.get("/-/stats.json").expect(200).text().starts_with('{'));
