@@ -81,7 +81,7 @@ impl Replay<'_> {
             };
             let ReplayedLog { next, before, checksum } = log::replay(&*reader, start, take)?;
             from = next.max(record.first);
-            if reader.len() > 0 {
+            if !reader.is_empty() {
                 after = after.max(next);
             }
             let read = replayed.last().expect("the log that was read");

@@ -29,7 +29,7 @@ fn finish(store: &dyn Store, mut writer: Box<dyn FileWriter>) {
 
 /// A range of the file, by one of the two calls.
 fn read(reader: &dyn FileReader, from: usize, len: usize) -> Result<Vec<u8>, StoreError> {
-    if from % 2 == 0 {
+    if from.is_multiple_of(2) {
         return reader.read(from as u64, len, Cause::Read);
     }
     let mut bytes = vec![0; len];
