@@ -290,7 +290,7 @@ impl Board {
                 debug_assert!(!state.choosing, "an actor chooses");
                 (state.running, state.choosing) = (state.running + 1, true);
                 if task.is_burden() {
-                    space.compaction_begins(self.jobs_max - 1);
+                    space.compaction_begins();
                 }
                 return Some((task, Choosing { board: self }));
             }

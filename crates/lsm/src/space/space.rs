@@ -327,11 +327,9 @@ impl Space {
         self.state.lock().throttle.flushed(now, time);
     }
 
-    /// Notes that a compaction begins that is due to writes; `others_max`: the most others that
-    /// have not [ended](Self::compaction_ends).
-    pub(crate) fn compaction_begins(&self, others_max: usize) {
+    /// Notes that a compaction begins that is due to writes.
+    pub(crate) fn compaction_begins(&self) {
         let mut state = self.state.lock();
-        debug_assert!(state.compactions <= others_max, "{} do not end", state.compactions);
         state.compactions += 1;
         if state.compactions == 1 {
             state.throttle.compaction_begins(runner::now());

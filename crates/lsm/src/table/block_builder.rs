@@ -54,10 +54,6 @@ impl BlockBuilder {
         } else {
             self.last_key.iter().zip(key).take_while(|(a, b)| a == b).count()
         };
-        debug_assert!(
-            self.since_restart == 0 && shared == 0 || self.last_key[shared..] != key[shared..],
-            "a key is added once"
-        );
         self.since_restart += 1;
         self.bytes.put_varint(shared as u64);
         self.bytes.put_varint((key.len() - shared) as u64);

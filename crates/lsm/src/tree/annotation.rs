@@ -131,9 +131,6 @@ impl TableRecord {
     }
 
     fn encode(&self) -> Vec<u8> {
-        debug_assert!(self.smallest <= self.largest, "{:?} to {:?}", self.smallest, self.largest);
-        debug_assert!(self.first_sequence <= self.last_sequence, "{self:?}");
-        debug_assert!(self.tombstones <= self.entries, "{} tombstones", self.tombstones);
         let has = |there: bool, part: u8| if there { part } else { 0 };
         let parts = has(self.ranges.is_some(), PART_RANGES)
             | has(self.global_sequence.is_some(), PART_GLOBAL_SEQUENCE)

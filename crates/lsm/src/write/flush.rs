@@ -103,12 +103,6 @@ impl Flusher {
         let job = job.counted_by(Arc::clone(progress)).combined_by(combining);
         let Some(done) = job.carry_out(&self.lifecycle)? else { return Ok(None) };
         debug_assert!(done.boundary.is_none(), "a flush has no budget");
-        debug_assert!(
-            done.counts.entries <= memtable.len() as u64,
-            "{} of {} entries",
-            done.counts.entries,
-            memtable.len()
-        );
         let mut edit = Edit::default();
         done.outputs.put_into(&mut edit);
         let committed = self.committer.commit(edit, None, Some(immutable), || {
