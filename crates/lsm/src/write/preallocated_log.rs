@@ -209,8 +209,13 @@ impl PreallocatedLogs {
     /// Takes back a log in which the leader could not continue.
     pub(crate) fn give_back(&self, next: Option<Box<dyn FileWriter>>) {
         let mut logs = self.logs.lock();
-        debug_assert!(logs.next.is_none(), "another log was preallocated");
-        logs.next = next;
+        // The actor may have created another one meanwhile.
+        let surplus = match &logs.next {
+            Some(_) => next,
+            None => std::mem::replace(&mut logs.next, next),
+        };
+        drop(logs);
+        self.discard(surplus);
     }
 
     /// Has a complete log sealed. Its least sequence is `first`.
@@ -276,11 +281,12 @@ impl PreallocatedLogs {
         drop(left);
         if let Some((writer, _)) = created {
             let mut logs = self.logs.lock();
-            debug_assert!(logs.next.is_none(), "one log is preallocated at a time");
-            logs.next = Some(writer);
+            // The leader may have given one back meanwhile.
+            let surplus = logs.next.replace(writer);
             let begun = logs.begun;
             let overtaken = logs.next.take_if(|next| next.id() < begun);
             drop(logs);
+            self.discard(surplus);
             self.discard(overtaken);
         }
         Ok(())
@@ -290,5 +296,37 @@ impl PreallocatedLogs {
 impl Waiter for PreallocatedLogs {
     fn lifecycle_has_changed(&self, _: Option<&Error>) {
         self.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use terrace_env::store::MemoryStore;
+    use terrace_env::{ByteCount, SeqNo, runner};
+
+    use super::*;
+    use crate::opening::Rig;
+    use crate::options::EngineOptions;
+
+    /// A leader that cannot continue in the log that it has taken gives it back. Meanwhile the
+    /// actor may have created another one.
+    #[test]
+    fn of_two_preallocated_logs_one_is_deleted() {
+        runner::simulate(1, || {
+            let rig = Rig::new(MemoryStore::new(), EngineOptions::default());
+            let (ahead, files) = (&rig.writer.ahead, || Store::list(&rig.store).len());
+            let create = || {
+                ahead.call_actor(|logs| logs.wanted = Some((SeqNo(1), ByteCount(0))));
+                ahead.tend().unwrap();
+            };
+            create();
+            assert_eq!(files(), 2);
+            let taken = ahead.take();
+            create();
+            assert_eq!(files(), 3);
+            ahead.give_back(taken);
+            ahead.tend().unwrap();
+            assert_eq!(files(), 2);
+        });
     }
 }
