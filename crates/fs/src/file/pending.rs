@@ -4,9 +4,8 @@
 //! so frames have to complete in order. Offsets count from the first byte that is not written.
 //!
 //! The bytes lie in pieces of one size, so that memory is given up as bytes are written, without
-//! moving others. Up to four free pieces, as many as a usual write holds, are kept for the next
-//! bytes, until `give_back`: to fill fresh pages costs more than to copy the bytes. So the memory
-//! exceeds the bytes by less than six pieces: the free ones, and the unused parts of the first and
+//! moving others. One free piece is kept for the next bytes, until `give_back`. So the memory
+//! exceeds the bytes by less than three pieces: the free one, and the unused parts of the first and
 //! the last.
 //!
 //! It has no lock of its own.
@@ -18,9 +17,6 @@ use terrace_env::IoBuf;
 /// Bytes of a piece: enough to be mapped, so that it goes back to the system when it is dropped.
 const PIECE: usize = 256 << 10;
 
-/// The most free pieces that are kept.
-const SPARE_MAX: usize = 4;
-
 /// Bytes of a log after its last frame. Some of them may be on their way to the medium.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
@@ -29,7 +25,7 @@ pub(crate) struct Pending {
     /// Bytes at the front of the first piece that are written.
     written: usize,
     len: usize,
-    spare: Vec<IoBuf>,
+    spare: Option<IoBuf>,
 }
 
 impl Pending {
@@ -39,7 +35,7 @@ impl Pending {
 
     /// The memory that it takes.
     pub(crate) fn memory(&self) -> usize {
-        (self.pieces.len() + self.spare.len()) * PIECE
+        (self.pieces.len() + usize::from(self.spare.is_some())) * PIECE
     }
 
     /// The bytes from `from` to `to`, piece by piece.
@@ -68,7 +64,7 @@ impl Pending {
         while !rest.is_empty() {
             let room = self.pieces.back().map_or(0, |last| PIECE - last.len());
             if room == 0 {
-                let fresh = self.spare.pop().unwrap_or_else(|| IoBuf::with_capacity(PIECE));
+                let fresh = self.spare.take().unwrap_or_else(|| IoBuf::with_capacity(PIECE));
                 self.pieces.push_back(fresh);
                 continue;
             }
@@ -87,10 +83,8 @@ impl Pending {
         while self.written >= PIECE || (self.len == 0 && !self.pieces.is_empty()) {
             let mut done = self.pieces.pop_front().expect("the piece that was written");
             self.written = self.written.saturating_sub(done.len());
-            if self.spare.len() < SPARE_MAX {
-                done.clear();
-                self.spare.push(done);
-            }
+            done.clear();
+            self.spare = Some(done);
         }
         debug_assert!(self.written < PIECE && self.adds_up(), "{} of {self:?}", self.written);
     }
@@ -107,7 +101,7 @@ impl Pending {
 
     /// Gives back the memory that no byte is in.
     pub(crate) fn give_back(&mut self) {
-        self.spare = Vec::new();
+        self.spare = None;
     }
 }
 
@@ -132,8 +126,7 @@ mod tests {
                 pending.note_written(written);
                 expected.drain(..written);
                 assert_eq!((bytes(&pending), pending.len()), (expected.clone(), expected.len()));
-                let most = expected.len() + (2 + SPARE_MAX) * PIECE;
-                assert!(pending.memory() <= most, "of {}", expected.len());
+                assert!(pending.memory() <= expected.len() + 3 * PIECE, "of {}", expected.len());
                 let from = expected.len() / 3;
                 let mut copy = vec![0; expected.len() / 2];
                 pending.copy(from, &mut copy);
