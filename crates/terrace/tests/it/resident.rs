@@ -19,7 +19,7 @@ const MIB: u64 = 1 << 20;
 /// Memory allowed to a process in addition to its budget and an eighth of it (the eighth is for the
 /// allocator): stacks of a dozen threads, the used pages of the program, and the catalog and zones
 /// of a file system.
-const BESIDE: u64 = 8 * MIB;
+const BESIDE: u64 = 9 * MIB;
 
 /// Report of a child at the end of a phase, in bytes.
 #[derive(Clone, Debug)]
