@@ -37,7 +37,7 @@ const PADDING: u64 = 4 << 10;
 /// When the next log is requested. See [`PreallocatedLogs`](super::preallocated_log).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LookAhead {
-    /// At a quarter of the memtable, if there is much free space.
+    /// At a 64th of the memtable, if there is much free space.
     Early,
     /// At half of it.
     Late,

@@ -2,10 +2,10 @@
 //! metadata write and a flush of the device, for which no put should wait. BlueFS preallocates its
 //! logs for that reason (CMU-PDL-19-102, section 4, "Journaling").
 //!
-//! 1. When the memtable is a quarter full, the leader of the writes asks for the next log, and an
-//!    actor (a background thread) creates it. That may take longer than half a memtable does, while
-//!    compactions commit. With less free space, it asks when the memtable is half full, as the log
-//!    takes its space at once. If space is short, there is no preallocated log.
+//! 1. When a 64th of the memtable is full, the leader of the writes asks for the next log, and an
+//!    actor (a background thread) creates it. That may take longer than most of a memtable does,
+//!    while compactions commit. With less free space, it asks when the memtable is half full, as
+//!    the log takes its space at once. If space is short, there is no preallocated log.
 //! 2. When the memtable is full, the leader syncs the old log and continues in the next one
 //!    ([`take`](PreallocatedLogs::take)), without a metadata write.
 //! 3. At its next task, the actor seals the old log, unless the flush of its memtable has deleted
@@ -177,19 +177,21 @@ impl PreallocatedLogs {
     /// Has the next log created once the memtable is full enough.
     pub(crate) fn look_ahead(&self, log: &mut ActiveLog) {
         let (parts, free_memtables, next) = match log.look_ahead {
-            LookAhead::Early => (4, FREE_MEMTABLES_EARLY, LookAhead::Late),
+            LookAhead::Early => (64, FREE_MEMTABLES_EARLY, LookAhead::Late),
             LookAhead::Late => (2, FREE_MEMTABLES_MIN, LookAhead::Done),
             LookAhead::Done => return,
         };
-        let part = self.memtable_size.0 as usize / parts;
-        if log.is_given_up() || self.tree.glance().active.bytes() < part {
+        let filled = self.tree.glance().active.bytes() as u64;
+        if log.is_given_up() || filled < (self.memtable_size.0 / parts).max(1) {
             return;
         }
         log.look_ahead = next;
-        // This part of the memtable is full, and the next log gets some reserve.
-        let size = ByteCount(log.size(self.store.log_unit()).0 * 17 * parts as u64 / 16);
+        // In proportion to the memtable, which this log fills, too. The next log gets some reserve.
+        let so_far = u128::from(log.size(self.store.log_unit()).0);
+        let whole = so_far * u128::from(self.memtable_size.0.max(filled)) / u128::from(filled);
+        let size = ByteCount(u64::try_from(whole * 17 / 16).unwrap_or(u64::MAX));
         let enough = match self.store.log_space() {
-            Some(log) => log.space.for_puts.0 >= 2 * size.0,
+            Some(log) => log.space.for_puts.0 / 2 >= size.0,
             None => {
                 let enough = free_memtables * self.memtable_size.0;
                 self.store.space().free.0 >= enough && !self.space.is_short()

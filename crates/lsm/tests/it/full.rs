@@ -264,7 +264,8 @@ fn a_log_that_cannot_be_committed_for_lack_of_space_is_begun_again() {
                 logs: Mutex::default(),
                 refusals: AtomicU64::new(0),
             });
-            let engine = Engine::open(Arc::clone(&layer) as _, decider(), options()).unwrap();
+            let options = EngineOptions { memtable_size: ByteCount::kib(256), ..options() };
+            let engine = Engine::open(Arc::clone(&layer) as _, decider(), options).unwrap();
             let (mut model, mut random) = (Model::default(), Random::seeded(refusals));
             let mut put = |number: u32| {
                 let change = vec![routed::put(&mut random, number, 300)];
