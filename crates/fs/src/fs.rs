@@ -94,6 +94,15 @@ impl Fs {
         self.volume.set_log_frame_bytes(usize::try_from(size.0).unwrap_or(usize::MAX));
     }
 
+    /// Sets the bytes after which jobs flush each device of the store; with 0 they never do.
+    /// Default: 32 MiB on disks, so that a put never waits for more than that to reach the medium,
+    /// and 0 on other devices.
+    pub fn set_flush_every(&self, bytes: ByteCount) {
+        for medium in self.volume.media.present() {
+            medium.set_flush_every(bytes.0);
+        }
+    }
+
     /// From now on keeps up to `size` of the bytes written to files in memory, and drops them as
     /// the policy says. With 0, as after the mount, nothing is kept.
     pub fn set_cache(&self, size: ByteCount, policy: CachePolicy) {

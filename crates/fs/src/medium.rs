@@ -8,7 +8,10 @@
 //!   if it fails later, because a failed write may have moved bytes. It does not count reports,
 //!   requests to open or close a zone, and requests that it refuses. The time that actors wait for
 //!   requests is counted by cause, too.
-//! - **Flushes**: after a flush has failed, later ones fail; see [`Flushes`].
+//! - **Flushes**: after a flush has failed, later ones fail; see [`Flushes`]. Jobs flush a disk
+//!   after each [`FLUSH_EVERY`] bytes ([`Medium::flush_if_due`]). Otherwise a sync of the log, for
+//!   which a put waits, would find a full write cache, and would have to wait until the disk has
+//!   emptied it.
 //! - **Shutting**: a medium that is *shut* refuses requests with `Unmounted`, but still reports
 //!   zones. Another mount may own the device by then, and a write by an old handle would destroy
 //!   its data. Shutting waits for requests that are just being handed over, unless a panic unwinds.
@@ -40,6 +43,9 @@ const CAUSES: usize = Cause::ALL.len();
 /// is wasted where the journal goes on in another one.
 pub(crate) const STRETCH: u32 = 256;
 
+/// Bytes after which jobs flush a disk: half of the write cache of usual disks.
+const FLUSH_EVERY: u64 = 32 << 20;
+
 /// See the [module](self).
 pub(crate) struct Medium {
     device: Arc<dyn Device>,
@@ -52,6 +58,9 @@ pub(crate) struct Medium {
     /// Requests that have not been waited for, by ticket.
     under_way: Mutex<FastMap<u64, UnderWay>>,
     flushes: Flushes,
+    /// Bytes written since the last flush, and bytes after which jobs flush; 0: they never do.
+    unflushed: AtomicU64,
+    flush_every: AtomicU64,
     /// How many requests are being handed over, and [`SHUT`] once there must be no more.
     passing: AtomicU64,
 }
@@ -89,8 +98,21 @@ impl Medium {
         let geometry = device.geometry();
         let shape =
             if geometry.layout.is_zoned() { geometry.clone() } else { in_stretches(geometry) };
-        let grid = ZoneGrid::new(id, &shape);
-        Self { device, shape, grid, counts, waits, under_way, flushes: Flushes::default(), passing }
+        let (grid, flushes) = (ZoneGrid::new(id, &shape), Flushes::default());
+        let flush_every = AtomicU64::new(if shape.rotational { FLUSH_EVERY } else { 0 });
+        let unflushed = AtomicU64::new(0);
+        Self {
+            device,
+            shape,
+            grid,
+            counts,
+            waits,
+            under_way,
+            flushes,
+            unflushed,
+            flush_every,
+            passing,
+        }
     }
 
     /// The number of the device in its store.
@@ -182,6 +204,35 @@ impl Medium {
     pub(crate) fn flush(&self, cause: Cause) -> Result<(), DeviceError> {
         self.control(Op::Flush, cause)
     }
+
+    /// Sets the bytes after which jobs flush; 0: they never do.
+    pub(crate) fn set_flush_every(&self, bytes: u64) {
+        self.flush_every.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Flushes for a job, if enough was written since the last flush. Promises nothing: if this
+    /// flush fails, the next one reports it.
+    pub(crate) fn flush_if_due(&self, cause: Cause) {
+        let every = self.flush_every.load(Ordering::Relaxed);
+        let is_due = |bytes: u64| every > 0 && bytes >= every;
+        // Of several jobs, one flushes.
+        if is_due(self.unflushed.load(Ordering::Relaxed))
+            && is_due(self.unflushed.swap(0, Ordering::Relaxed))
+        {
+            let _ = self.flush(cause);
+        }
+    }
+
+    /// Notes bytes that a flush is to make durable, or a flush.
+    fn note_unflushed(&self, op: &Op) {
+        match op {
+            Op::Write { data, .. } | Op::Append { data, .. } => {
+                self.unflushed.fetch_add(data.len() as u64, Ordering::Relaxed);
+            }
+            Op::Flush => self.unflushed.store(0, Ordering::Relaxed),
+            Op::Read { .. } | Op::Reset(_) | Op::Finish(_) | Op::Open(_) | Op::Close(_) => {}
+        }
+    }
 }
 
 impl Counts {
@@ -254,6 +305,7 @@ impl Device for Medium {
             return Ticket(REFUSED);
         }
         self.counts.add(&request, self.geometry().logical_block);
+        self.note_unflushed(&request.op);
         let (cause, is_flush) = (request.cause, matches!(request.op, Op::Flush));
         let submit = || self.device.submit(request);
         let (ticket, flush) = if is_flush {

@@ -274,6 +274,7 @@ impl DataWriter {
         if let Some(bytes) = Arc::into_inner(chunk.bytes) {
             self.keep(bytes);
         }
+        self.volume.media.of(chunk.addr.device()).flush_if_due(self.ask.cause);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Flushes that fail among others, and those of one of two devices.
+//! Flushes that fail among others, those of one of two devices, and those of jobs for themselves.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,6 +77,8 @@ pub(crate) fn fail_amid(seed: u64) -> (usize, Option<String>) {
         let (least, most) = (Duration::from_micros(5), Duration::from_micros(400));
         drive.set_timing(Some(Box::new(RandomLatency::new(least, most, seed))));
         let fs = mount(&drive);
+        // The failure of a job's own flush must reach the others, too.
+        fs.set_flush_every(ByteCount::kib(if seed.is_multiple_of(2) { 8 } else { 0 }));
         let spared = random.random_range(0..25);
         drive.set_faults(Some(FaultPlan::new(seed).fail(RequestKind::Flush, spared)));
         let acked = Acked::default();
@@ -121,6 +123,28 @@ fn a_flush_that_succeeds_beside_one_that_fails_is_not_believed() {
         acked += count;
     }
     assert!(acked > 200, "only {acked} were acknowledged");
+}
+
+#[test]
+fn a_job_flushes_a_disk_once_in_so_many_bytes_and_other_devices_never() {
+    let flushes = |rotational: bool, every: Option<ByteCount>| {
+        runner::simulate(1, || {
+            let uniform = Geometry::uniform(ByteCount::mib(4), 64);
+            let drive = formatted(Geometry { rotational, ..uniform }, 1);
+            let fs = mount(&drive);
+            every.into_iter().for_each(|every| fs.set_flush_every(every));
+            let before = drive.io().flushes;
+            let mut table = fs.create(&options(FileKind::Table)).unwrap();
+            for piece in 0..70 {
+                table.append(&pattern(table.id().0, piece << 20, 1 << 20)).unwrap();
+            }
+            table.finish().unwrap();
+            drive.io().flushes - before
+        })
+    };
+    assert_eq!([true, false].map(|rotational| flushes(rotational, None)), [2, 0]);
+    let every = |mib| flushes(false, Some(ByteCount::mib(mib)));
+    assert_eq!([0, 10, 35, 71].map(every), [0, 7, 2, 0]);
 }
 
 /// A sealed table of `len` bytes.

@@ -107,6 +107,11 @@ settings! {
         memory: Size,
         /// [`Options::io_size`](terrace::Options::io_size).
         io_size: Size,
+        /// Bytes after which jobs flush the drive ([`Fs::set_flush_every`]); `None`: they never do,
+        /// as those of the papers' systems.
+        ///
+        /// [`Fs::set_flush_every`]: terrace_fs::Fs::set_flush_every
+        flush_every: Size,
         /// [`Options::workers`](terrace::Options::workers).
         workers: usize,
         /// [`Options::compression`](terrace::Options::compression), of all levels.

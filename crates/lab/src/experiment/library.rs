@@ -86,6 +86,7 @@ const FILES: [(&str, &str); 93] = [
     ("lifetime/memtables", include_str!("../../experiments/lifetime/memtables.toml")),
     ("sliced/frontier-large", include_str!("../../experiments/sliced/frontier-large.toml")),
     ("sliced/loads", include_str!("../../experiments/sliced/loads.toml")),
+    ("sliced/fill-large", include_str!("../../experiments/sliced/fill-large.toml")),
     ("sliced/fill", include_str!("../../experiments/sliced/fill.toml")),
     ("sliced/frontier", include_str!("../../experiments/sliced/frontier.toml")),
     ("sliced/memory", include_str!("../../experiments/sliced/memory.toml")),

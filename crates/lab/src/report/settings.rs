@@ -69,6 +69,7 @@ fn of_store(store: &StoreDescription) -> Vec<Setting> {
         filter_bits,
         memory,
         io_size,
+        flush_every,
         workers,
         compression,
         compressible_to,
@@ -95,6 +96,7 @@ fn of_store(store: &StoreDescription) -> Vec<Setting> {
         ("block", block_size.map(bytes)),
         ("memory", memory.map(bytes)),
         ("reads and writes of jobs", io_size.map(bytes)),
+        ("jobs flush the drive after", flush_every.map(bytes)),
         ("workers", workers.map(|count| count.to_string())),
         ("memtables at once", memtables_max.map(|most| most.to_string())),
         ("bits of a filter", filter_bits.map(|bits| bits.to_string())),
@@ -201,6 +203,7 @@ mod tests {
             filter_bits: Some(10),
             memory: size,
             io_size: size,
+            flush_every: size,
             workers: Some(3),
             compression: Some(Compression::Lz4),
             compressible_to: Some(50),
@@ -220,7 +223,7 @@ mod tests {
             cache_policy: Some(CachePolicy::ByLevel),
         };
         let told = of_store(&store);
-        assert_eq!(told.len(), 20, "{told:?}");
+        assert_eq!(told.len(), 21, "{told:?}");
         assert!(told.contains(&("compression", "LZ4".to_owned())));
         let device = "tracks of 1 MiB; a write destroys the next 2".to_owned();
         assert!(told.contains(&("device", device)), "{told:?}");

@@ -301,6 +301,7 @@ fn store(
     };
     Fs::format(devices.clone(), &format)?;
     let fs = Fs::mount(devices, &MountOptions::default())?;
+    fs.set_flush_every(ByteCount(plan.store.flush_every));
     let store = plan.store.metadata_writes.store(Arc::clone(&fs) as _);
     let store = log.store(store, plan.store.log_chunk, plan.store.log_buffer);
     let store = limit.store(store);

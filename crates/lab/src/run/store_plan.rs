@@ -37,6 +37,9 @@ pub struct StorePlan {
     pub memory: u64,
     /// [`Options::io_size`].
     pub io_size: u64,
+    /// Bytes after which jobs flush the drive; 0: they never do.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub flush_every: u64,
     /// [`Options::workers`].
     pub workers: usize,
     /// [`Options::compression`], of all levels.
@@ -158,6 +161,7 @@ pub(super) fn store_plan(
         filter_bits: store.filter_bits.unwrap_or(tables.filter_bits),
         memory: scaling.size("memory", memory)?,
         io_size: scaling.bytes(io_size).max(IO_SIZE_MIN),
+        flush_every: store.flush_every.map_or(0, |size| scaling.bytes(size.0).max(1)),
         workers: store.workers.unwrap_or(usual.workers),
         compression: store.compression.unwrap_or_default(),
         compressible_to: compressible_to(store)?,
