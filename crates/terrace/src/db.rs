@@ -365,8 +365,8 @@ impl Db {
 
     /// Merges the range of the default key space until no key is in several runs, and waits for it.
     /// Then overwritten and deleted entries are gone, except those that a snapshot saw at their
-    /// last merge. It also merges entries of the range that come meanwhile, so it may not end
-    /// before a load that writes there without a pause.
+    /// last merge. Entries that come meanwhile need not be merged, so that it ends although writers
+    /// go on.
     pub fn compact(&self, bounds: impl Into<Bounds>) -> Result<(), Error> {
         self.default.compact(bounds)
     }

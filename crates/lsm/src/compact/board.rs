@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use terrace_env::sync::{Condvar, Mutex};
 use terrace_env::{Date, FileId, SeqNo, runner};
-use terrace_policy::{Claim, Claims, Compaction, Span, Urgency};
+use terrace_policy::{Claim, Claims, Compaction, RunId, Span, Urgency};
 
 pub(crate) use turns::{Admitted, Choosing, Claimed};
 
@@ -58,6 +58,9 @@ pub(crate) struct CompactionRequest {
     pub(crate) span: Span,
     /// The newest table of the tree when the client asked.
     pub(crate) newest: FileId,
+    /// The newest run of level 0 when the client asked. Newer runs are not compacted for it: so the
+    /// request ends, although a writer goes on.
+    pub(crate) newest_run: Option<RunId>,
     /// Date of the request.
     pub(crate) date: Date,
     /// Tasks for it in a row that have found no space.
@@ -394,13 +397,16 @@ impl Board {
     /// Asks for a manual compaction, and waits for the answer.
     pub(crate) fn request(&self, span: Span) -> Result<(), Error> {
         debug_assert!(!span.is_empty(), "a request for no keys");
-        let newest = self.signals.tree.newest_table();
+        let tree = &self.signals.tree;
+        let (newest, newest_run) = (tree.newest_table(), tree.newest_run());
         let mut state = self.state.lock();
         self.signals.lifecycle.check_writable()?;
         let ticket = state.next_request;
         state.next_request += 1;
         let date = runner::date();
-        state.requests.push_back(CompactionRequest { ticket, span, newest, date, tries: 0 });
+        let tries = 0;
+        let request = CompactionRequest { ticket, span, newest, newest_run, date, tries };
+        state.requests.push_back(request);
         self.changed.notify_all();
         loop {
             if let Some(answer) = state.answered.remove(&ticket) {

@@ -30,7 +30,7 @@
 use std::collections::BTreeSet;
 
 use terrace_env::{ByteCount, Date, FileId, SeqNo};
-use terrace_policy::{Cut, Input, Merge, Part, Place, Route, Span};
+use terrace_policy::{Cut, Input, Merge, Part, Place, Route, RunId, Span};
 
 #[cfg(doc)]
 use crate::expiries::Expiries;
@@ -52,8 +52,8 @@ pub(super) enum Due<'a> {
     /// Tables from this level on of which at least this part (a divisor) can be dropped.
     Worth { part: u64, from_level: u8, date: Date },
     /// Tables with keys of a range, if anything of them can be dropped, or may have expired at a
-    /// date.
-    All(&'a Span, Date),
+    /// date; of level 0, those in runs up to this one.
+    All { span: &'a Span, date: Date, newest_run: Option<RunId> },
     /// Tables with keys of these ranges, up to this table: values in them are to be filtered.
     Unfiltered { spans: &'a [Span], newest: FileId },
 }
@@ -68,7 +68,7 @@ impl Due<'_> {
         snapshots: &[SeqNo],
     ) -> Option<u64> {
         let expired = match self {
-            Self::Worth { date, .. } | Self::All(_, date) => segment.expired(date).0,
+            Self::Worth { date, .. } | Self::All { date, .. } => segment.expired(date).0,
             Self::Unfiltered { .. } => 0,
         };
         let bytes = segment.droppable(snapshots).0.saturating_add(expired);
@@ -80,8 +80,9 @@ impl Due<'_> {
                 segment.table.id() <= newest
                     && spans.iter().any(|span| span.overlaps(&segment.span))
             }
-            Self::All(span, date) => {
-                span.overlaps(&segment.span)
+            Self::All { span, date, newest_run } => {
+                (place.level > 0 || Some(place.run) <= newest_run)
+                    && span.overlaps(&segment.span)
                     && (bytes > 0
                         || segment.table.record().expiries.may_have_expired(date)
                         || has_idle_tombstones(version, place, segment, snapshots))

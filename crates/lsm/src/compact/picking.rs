@@ -14,10 +14,15 @@
 //! shape of the tree needs. If nothing is due, the board notes that ([`Question::nothing_is_due`]),
 //! and asks the decider again only after a change.
 //!
+//! For a client's request, the decider sees the tree without the runs of level 0 that came after
+//! the request. A plan for that tree is one for the whole tree: newer runs stay over its outputs.
+//!
 //! The actor that asks has the turn to choose, and holds no lock.
 
+use std::borrow::Cow;
+
 use terrace_env::{Date, SeqNo, runner};
-use terrace_policy::{Choice, Claims, Load, Plan, Span, TreeView, Urgency};
+use terrace_policy::{Choice, Claims, Load, Plan, RunId, RunView, Span, TreeView, Urgency};
 
 use super::board::{CompactionRequest, Task};
 use super::compactor::Compactor;
@@ -66,7 +71,8 @@ impl<'a> Question<'a> {
             Task::Request(request) => {
                 // Once the clock was set back, a rewrite keeps what had expired at the request.
                 let date = request.date.min(self.date);
-                let all = || self.in_place(version, Due::All(&request.span, date));
+                let (span, newest_run) = (&request.span, request.newest_run);
+                let all = || self.in_place(version, Due::All { span, date, newest_run });
                 decided().or_else(all).or_else(|| self.unfiltered(version, request))
             }
             Task::Pick { urgency: Urgency::Space, .. } => {
@@ -93,7 +99,10 @@ impl<'a> Question<'a> {
     fn ask(&self, tree: &TreeView, state: &[u8]) -> Option<Choice> {
         let decider = &self.of.decider;
         match self.task {
-            Task::Request(request) => decider.manual_compaction(tree, state, &request.span),
+            Task::Request(request) => {
+                let tree = up_to(tree, request.newest_run);
+                decider.manual_compaction(&tree, state, &request.span)
+            }
             Task::Pick { urgency, .. } => decider.pick_under(tree, state, *urgency, &self.load),
             Task::PickBeside { .. } => decider.pick_beside(tree, self.claims, state),
         }
@@ -161,4 +170,15 @@ impl<'a> Question<'a> {
             }
         }
     }
+}
+
+/// The tree without the runs of level 0 that are newer than this one.
+fn up_to(tree: &TreeView, newest: Option<RunId>) -> Cow<'_, TreeView> {
+    let is_newer = |run: &RunView| Some(run.id) > newest;
+    if !tree.runs(0).iter().any(is_newer) {
+        return Cow::Borrowed(tree);
+    }
+    let mut tree = tree.clone();
+    tree.levels[0].runs.retain(|run| !is_newer(run));
+    Cow::Owned(tree)
 }

@@ -40,6 +40,7 @@ use arc_swap::{ArcSwap, Guard};
 use terrace_env::sync::{Mutex, MutexGuard, Turn, TurnGuard, switch_point};
 use terrace_env::wait::{WaitCause, WaitCounts};
 use terrace_env::{FileId, SeqNo};
+use terrace_policy::RunId;
 
 use super::space_list::{SpaceEdit, SpaceList};
 use super::spaces::Spaces;
@@ -284,6 +285,11 @@ impl Tree {
         let view = self.view();
         let tables = view.version.segments().map(|(_, segment)| segment.table.id());
         tables.max().unwrap_or(FileId(0))
+    }
+
+    /// The newest run of level 0, if there is any.
+    pub(crate) fn newest_run(&self) -> Option<RunId> {
+        self.view().version.view().runs(0).first().map(|run| run.id)
     }
 
     /// Sequences that snapshots hold, ascending.

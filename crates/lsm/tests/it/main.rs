@@ -15,6 +15,7 @@
 //! | which entries do readers of a queue pass and see | `queues` |
 //! | do reads of a store that does not queue them find the same | `unqueued` |
 //! | is each part right | `ranges`, `spaces`, `versions`, `merges`, `rest`, `events`, `memory` |
+//! | does a client's compaction end while a writer goes on | `requests` |
 //! | where do tables go and end | `routed`, `destinations`, `barriers`, `grandparents`, `sets` |
 //! | which histograms of a table's bytes does a decider see | `histograms` |
 //! | which state does a decider get back | `decider_states` |
@@ -63,6 +64,7 @@ mod queues;
 mod range_facts;
 mod ranges;
 mod recounts;
+mod requests;
 mod rest;
 mod routed;
 mod run_ids;
