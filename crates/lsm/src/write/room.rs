@@ -426,7 +426,7 @@ impl Room {
         let Some(next) = self.ahead.take() else { return Ok(false) };
         debug_assert!(next.is_empty(), "{} was preallocated, and has bytes", next.id());
         debug_assert!(log.id() < next.id(), "a log that was overtaken");
-        // All bytes go to the device before its flush. Bytes after it would be written by force, and
+        // All bytes go to the device before its flush. Later bytes would be written by force, and
         // would wait for the flushes of others, too.
         let synced = log.begin_write_out().and_then(|()| log.sync()).and_then(|()| log.finish());
         if let Err(error) = synced {
