@@ -74,6 +74,8 @@ pub(crate) struct ActiveLog {
     gathered: bool,
     /// Whether bytes are in flight to the medium without a wait for them.
     unwaited: bool,
+    /// Whether bytes were written since the last sync: the next one flushes the device.
+    unflushed: bool,
     /// Time at which gathered bytes are to be written, once the actor has been told.
     pub(crate) due: Option<Time>,
     /// Number of writes without a sync.
@@ -100,6 +102,7 @@ impl ActiveLog {
             before: None,
             gathered: false,
             unwaited: false,
+            unflushed: false,
             due: None,
             written: 0,
         }
@@ -209,7 +212,7 @@ impl ActiveLog {
             self.writer()?.write_out()?;
             self.written += u64::from(self.gathered);
             self.note_written();
-            self.unwaited = false;
+            (self.unwaited, self.unflushed) = (false, true);
         }
         Ok(())
     }
@@ -220,17 +223,27 @@ impl ActiveLog {
         if self.gathered {
             self.writer()?.begin_write_out()?;
             self.note_written();
-            self.unwaited = true;
+            (self.unwaited, self.unflushed) = (true, true);
             self.written += 1;
         }
         Ok(())
+    }
+
+    /// A sync of the whole log, after which nothing more is written to it. If the device has to be
+    /// flushed, all bytes go there first. Later bytes would be written by force, and would wait for
+    /// the flushes of others, too.
+    pub(crate) fn sync_whole(&mut self) -> Result<(), Error> {
+        if self.unflushed {
+            self.begin_write_out()?;
+        }
+        self.sync()
     }
 
     pub(crate) fn sync(&mut self) -> Result<(), Error> {
         self.check();
         if self.unsynced {
             self.writer()?.sync()?;
-            self.unsynced = false;
+            (self.unsynced, self.unflushed) = (false, false);
             self.note_written();
             self.syncs += 1;
         }

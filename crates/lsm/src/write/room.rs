@@ -11,8 +11,9 @@
 //!   limit. A large group also waits for a flush if all memtables together would exceed their share
 //!   of memory.
 //! - If there is no space, the leader waits for background jobs to free some. A put fails if no job
-//!   can, or if the jobs make no progress for [`SPACE_WAIT_MAX`]. If an opening has flushed the
-//!   whole log and no entry came since, a new log replaces it, which frees the old one.
+//!   can, or if the jobs make no progress for [`SPACE_WAIT_MAX`], or for [`JOB_WAIT_MAX`] while one
+//!   of them runs. If an opening has flushed the whole log and no entry came since, a new log
+//!   replaces it, which frees the old one.
 //! - Deletes may also take the space that is kept for flushes: otherwise a full store could not
 //!   free space. If even that is used up, and no job can free more, deletes fail too.
 //! - A log that finds no space is *given up*. Its memtable is flushed, and after that another log
@@ -43,8 +44,10 @@ use crate::running::RunningJobs;
 use crate::space::{Memtables, Space};
 use crate::tree::{Committer, LogRecord, Tree};
 
-/// The longest wait for jobs without progress, of a writer that finds no space.
+/// The longest wait for jobs without progress, of a writer that finds no space while no job runs.
 const SPACE_WAIT_MAX: Duration = Duration::from_secs(2);
+/// The same while a job runs. On a slow disk, a step of a merge may take longer than two seconds.
+const JOB_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Pause between two checks of a writer whose longest wait is over while jobs make progress.
 const WAIT_MIN: Duration = Duration::from_millis(1);
@@ -370,10 +373,24 @@ impl Room {
     }
 
     fn wait_for_change(&self, tree: &mut u64) -> bool {
-        self.space.await_tree_change(tree, SPACE_WAIT_MAX, |exhausted| {
-            let helpless = exhausted && !self.tree.has_immutable();
-            self.lifecycle.must_stop() || helpless
-        })
+        let start = runner::now();
+        loop {
+            let began = runner::now();
+            let has_changed = self.space.await_tree_change(tree, SPACE_WAIT_MAX, |exhausted| {
+                let helpless = exhausted && !self.tree.has_immutable();
+                self.lifecycle.must_stop() || helpless
+            });
+            let now = runner::now();
+            let gives_up = now.since(began) < SPACE_WAIT_MAX || now.since(start) >= JOB_WAIT_MAX;
+            if has_changed || gives_up || !self.is_job_running() {
+                return has_changed;
+            }
+        }
+    }
+
+    /// Whether a compaction or a flush is running, which may free space when it ends.
+    fn is_job_running(&self) -> bool {
+        self.board.is_compacting() || self.running.flush().is_some()
     }
 
     /// Changes to a new memtable and log, unless the memtable is empty.
@@ -426,10 +443,7 @@ impl Room {
         let Some(next) = self.ahead.take() else { return Ok(false) };
         debug_assert!(next.is_empty(), "{} was preallocated, and has bytes", next.id());
         debug_assert!(log.id() < next.id(), "a log that was overtaken");
-        // All bytes go to the device before its flush. Later bytes would be written by force, and
-        // would wait for the flushes of others, too.
-        let synced = log.begin_write_out().and_then(|()| log.sync()).and_then(|()| log.finish());
-        if let Err(error) = synced {
+        if let Err(error) = log.sync_whole().and_then(|()| log.finish()) {
             let next = Some(next).filter(|_| !canary::is_broken(Rule::LogAheadIsKept));
             self.ahead.give_back(next);
             return Err(error);
@@ -503,7 +517,8 @@ impl Room {
                 (last, since) = (immutable.len(), runner::now());
             }
             let waited = runner::now().since(since);
-            if waited >= SPACE_WAIT_MAX
+            let limit = if self.is_job_running() { JOB_WAIT_MAX } else { SPACE_WAIT_MAX };
+            if waited >= limit
                 && let Some(error) = self.space.lack()
             {
                 return Err(error);

@@ -219,6 +219,39 @@ fn overwriting_goes_on_in_a_store_that_is_nearly_full() {
     });
 }
 
+/// A store in which a compaction waits for each of its tables, as on a slow disk.
+struct SlowCompactions(MemoryStore);
+
+impl Layer for SlowCompactions {
+    fn below(&self) -> &dyn Store {
+        &self.0
+    }
+
+    fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
+        if options.cause == Cause::Compaction {
+            runner::sleep(Duration::from_millis(1500));
+        }
+        self.0.create(options)
+    }
+}
+
+#[test]
+fn a_put_waits_for_a_slow_compaction_that_frees_space_and_is_not_refused() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new().with_capacity(ByteCount::mib(2), ByteCount::kib(60));
+        let store = Arc::new(SlowCompactions(store)) as Arc<dyn Store>;
+        let engine = Engine::open(store, decider(), options()).unwrap();
+        for number in 0..9_000 {
+            let mut value = vec![0; 300];
+            Random::seeded(u64::from(number)).fill_bytes(&mut value);
+            let write = [(SPACE, key(number * 7919 % 1500), Some(value))];
+            let written = engine.write(batch(&write), Durability::Gathered);
+            assert!(written.is_ok(), "write {number}: {written:?}");
+        }
+        assert_eq!(contents(&engine).len(), 1500);
+    });
+}
+
 /// A store that refuses to commit new logs, a given number of times, because its journal has no
 /// space.
 struct RefusesLogs {
