@@ -5,6 +5,7 @@
 //! physical blocks. So a cut leaves a broken block only
 //! - where a superblock takes several physical blocks: in the slot that is not in force, or as the
 //!   last block of a log's zone;
+//! - as the last block of a log's zone, if the zone's pointer passed a block that was not written;
 //! - between the two writes of a format: a slot that was cleared and not written. The first close
 //!   of the store writes that slot.
 
@@ -24,6 +25,8 @@ pub(crate) struct Unsound {
 pub(super) enum Cut {
     /// The power was cut while the block was written.
     OfWrite,
+    /// The power was cut before the block was written, and the zone's pointer is after it.
+    BeforeWrite,
     /// The power was cut while the device was formatted.
     OfFormat,
 }
@@ -33,7 +36,7 @@ impl Unsound {
     pub(crate) fn is_damage(&self, closed: bool) -> bool {
         match self.cut {
             Some(Cut::OfWrite) => false,
-            Some(Cut::OfFormat) => closed,
+            Some(Cut::BeforeWrite | Cut::OfFormat) => closed,
             None => true,
         }
     }
@@ -59,6 +62,7 @@ impl Facts {
             Self { in_slot: true, is_marked: false, .. } => Some(Cut::OfFormat),
             Self { in_slot: true, can_tear: true, .. } => Some(Cut::OfWrite),
             Self { in_slot: false, can_tear: true, is_last: true, .. } => Some(Cut::OfWrite),
+            Self { in_slot: false, is_marked: false, is_last: true, .. } => Some(Cut::BeforeWrite),
             _ => None,
         };
         Unsound { place: self.place, cut }
@@ -82,7 +86,8 @@ mod tests {
         for (in_slot, is_last) in [(true, false), (false, true), (false, false)] {
             assert_eq!(damage(in_slot, is_last, true, false), (true, true));
         }
-        assert_eq!(damage(false, true, false, false), (true, true));
+        assert_eq!(damage(false, true, false, false), (false, true), "a pointer passed it");
+        assert_eq!(damage(false, false, false, false), (true, true));
         assert_eq!(damage(true, false, false, false), (false, true), "a format was cut");
     }
 
