@@ -104,10 +104,12 @@ fn the_smallest_device_is_filled_and_emptied_under_any_system() {
         let small = options().memtable_size(memtable_size).system(system);
         runner::simulate(1, || {
             let device = drive(ByteCount::mib(1), data_zones_min(256) + 2, 1);
-            let filled = cycles(device, 12, &small);
-            // It has only a few partly filled zones. The bytes of a fill vary in a period of two or
-            // three fills, but nothing is lost.
-            let evenly = filled[1..].windows(7).all(|cycle| cycle[6] * 10 >= cycle[0] * 9);
+            let filled = cycles(device, 24, &small);
+            // It has only a few partly filled zones. The bytes of a fill vary in a period of two,
+            // three or four fills, but nothing is lost.
+            let [first, second] =
+                [&filled[..12], &filled[12..]].map(|part| part.iter().sum::<u32>());
+            let evenly = second * 10 >= first * 9;
             let least = filled.iter().min().copied().unwrap_or(0);
             assert!(evenly && least >= 80, "{}: {filled:?}", own.name());
         });
