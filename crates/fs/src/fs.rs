@@ -95,8 +95,8 @@ impl Fs {
     }
 
     /// Sets the bytes after which jobs flush each device of the store; with 0 they never do.
-    /// Default: 32 MiB on disks, so that a put never waits for more than that to reach the medium,
-    /// and 0 on other devices.
+    /// Default: [`FLUSH_EVERY`](crate::FLUSH_EVERY) on disks, so that a put does not wait until a
+    /// full write cache has reached the medium, and 0 on other devices.
     pub fn set_flush_every(&self, bytes: ByteCount) {
         for medium in self.volume.media.present() {
             medium.set_flush_every(bytes.0);

@@ -84,6 +84,7 @@ pub use checked::{CheckProgress, Checked, DeviceChecked, Problem};
 pub use devices::Devices;
 pub use format::{FormatOptions, OPEN_ZONES_MIN, ZONE_BLOCKS_MIN, check_room, data_zones_min};
 pub use fs::Fs;
+pub use medium::FLUSH_EVERY;
 pub use mount::{Access, MountOptions};
 pub use runs::{FreeSpace, RunUsage, RunUse};
 pub use space::{SpacePart, SpaceParts};

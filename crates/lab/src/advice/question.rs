@@ -13,6 +13,7 @@
 //! if these are more: more space has no effect.
 
 use terrace_env::ByteCount;
+use terrace_fs::FLUSH_EVERY;
 use terrace_zone::GeometryError;
 use terrace_zone::timing::{Drive, DriveError, Scale};
 
@@ -123,7 +124,7 @@ impl Question {
             return Err(QuestionError::Nothing);
         }
         let drive = Drive::find(&self.drive)?;
-        let Zones { zone, all, size } = Zones::of(&drive)?;
+        let Zones { zone, all, size, on_disk } = Zones::of(&drive)?;
         let space = self.space.map_or(all, |space| space.min(all));
         if space < zone {
             return Err(QuestionError::TooSmall { space, zone });
@@ -136,7 +137,7 @@ impl Question {
         let modelled = entries * entry;
         let enough = modelled.saturating_mul(SPACE_MAX).max(zone.0 * ZONES_MIN);
         let zones = ((space.0 / part).min(enough) / zone.0).max(1);
-        let text = self.text(entries, ByteCount(zones * size.0));
+        let text = self.text(entries, ByteCount(zones * size.0), on_disk);
         let experiment = Experiment::parse("advice", "advice", &text)?;
         let scale = format!("1/{divisor}").parse().expect("a divisor is a scale");
         Ok(Model { experiment, scale, part, space, data: ByteCount(data) })
@@ -149,15 +150,18 @@ impl Question {
         (divisor, data.div_ceil(DATA_MAX * divisor))
     }
 
-    fn text(&self, entries: u64, space: ByteCount) -> String {
+    fn text(&self, entries: u64, space: ByteCount, on_disk: bool) -> String {
         let Self { drive, key_size, value_size, memtable_size, memory, systems, .. } = self;
         let systems: Vec<String> = systems.iter().map(|system| format!("\"{system}\"")).collect();
         let systems = systems.join(", ");
+        // As in a store that is mounted.
+        let flushes = on_disk.then(|| format!("flush_every = \"{}B\"\n", FLUSH_EVERY.0));
+        let flushes = flushes.unwrap_or_default();
         let head = format!(
             "title = \"Advice\"\nsource = \"none\"\nabout = \"A model of a store.\"\n\
              drive = {drive:?}\nspace = \"{}B\"\nsample_every = \"60 s\"\nall_reads = true\n\
              systems = [{systems}]\n[store]\nmemtable_size = \"{}B\"\nmemory = \"{}B\"\n\
-             filter_bits = 10\n",
+             filter_bits = 10\n{flushes}",
             space.0, memtable_size.0, memory.0,
         );
         let entry = format!("key_size = {key_size}\nvalue_size = \"{value_size}\"\n");
@@ -189,6 +193,7 @@ struct Zones {
     all: ByteCount,
     /// Distance from one to the next.
     size: ByteCount,
+    on_disk: bool,
 }
 
 impl Zones {
@@ -198,7 +203,8 @@ impl Zones {
         let bytes = |blocks: u64| blocks * u64::from(geometry.logical_block);
         let (zone, size) = (bytes(geometry.zone_capacity), bytes(geometry.zone_size));
         let all = ByteCount(zone * u64::from(geometry.zones - conventional));
-        Ok(Self { zone: ByteCount(zone), all, size: ByteCount(size) })
+        let on_disk = geometry.rotational;
+        Ok(Self { zone: ByteCount(zone), all, size: ByteCount(size), on_disk })
     }
 }
 

@@ -70,7 +70,12 @@ fn a_log_that_is_waited_for_in_chunks_has_no_padding_to_each_entry() {
     assert!(chunks.seconds < each.seconds, "{} and {}", chunks.seconds, each.seconds);
     let forced = metrics(&text("log_chunk = \"512KiB\"").replace("waiting", "forced"), "1/64");
     let syncs = |of: &Metrics| of.syncs_by_cause.get("log").copied().unwrap_or(0.0);
-    assert!(syncs(&forced) > 100.0 * syncs(&chunks).max(1.0), "{:?}", forced.syncs_by_cause);
+    assert!(
+        syncs(&forced) > 100.0 * syncs(&chunks).max(1.0),
+        "{:?} and {:?}",
+        forced.syncs_by_cause,
+        chunks.syncs_by_cause
+    );
     assert!(forced.seconds > 1.2 * chunks.seconds, "{} and {}", forced.seconds, chunks.seconds);
     let chunk = plan(&text("log_chunk = \"1MiB\""), "1/64").store;
     assert_eq!((chunk.log_writes, chunk.log_chunk), (LogWrites::Waiting, 16 << 10));
