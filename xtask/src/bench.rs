@@ -2,11 +2,11 @@
 //! depend on the machine, so run nothing else meanwhile.
 //!
 //! `append`, `depth`, `mount` and `pick` are examples of the crates that they measure, run in a
-//! release build. Words after `--` are handed to the example. `peers`, `reference` and `rocksdb`
-//! are in files of their own.
+//! release build. Words after `--` are handed to the example. `growth`, `peers`, `reference` and
+//! `rocksdb` are in files of their own.
 
 use crate::workspace::Workspace;
-use crate::{peers, reference, rocksdb, step};
+use crate::{growth, peers, reference, rocksdb, step};
 
 /// Which benchmark to run.
 #[derive(clap::Subcommand)]
@@ -16,6 +16,8 @@ pub(crate) enum Bench {
     Append(Rest),
     /// Random reads of a block device by one thread, by `io_uring` and by blocking calls
     Depth(Rest),
+    /// How costs grow with the number of entries, up to 64 million: a table of docs/performance.md
+    Growth(growth::Arguments),
     /// Mount time and memory of 14 TB of 256 MiB zones, empty and with a million files
     Mount(Rest),
     /// The same loads on Terrace, RocksDB, LevelDB, fjall and redb, by turns
@@ -44,6 +46,7 @@ pub(crate) fn run(workspace: &Workspace, bench: &Bench) -> anyhow::Result<()> {
         Bench::Depth(rest) => ("terrace-zone", "depth", rest),
         Bench::Mount(rest) => ("terrace-fs", "mount", rest),
         Bench::Pick(rest) => ("terrace-policy", "pick", rest),
+        Bench::Growth(arguments) => return growth::run(workspace, arguments),
         Bench::Peers(arguments) => return peers::run(workspace, arguments),
         Bench::Reference(arguments) => return reference::run(workspace, arguments),
         Bench::Rocksdb(compared) => return rocksdb::compare(workspace, *compared),

@@ -17,6 +17,7 @@ mod cluster;
 mod dist;
 mod figure;
 mod fuzz;
+mod growth;
 mod guest;
 mod leveldb;
 mod named;
