@@ -7,7 +7,7 @@ use terrace_env::store::{Annotation, FileKind, Store, StoreError, Transaction};
 use terrace_env::{ByteCount, FileId, SeqNo, Uuid};
 
 use super::copy::{Copy, LogCopy, SourceTable};
-use super::same::{TableComparison, end_of, has_same_bytes, may_be_same};
+use super::same::{TableComparison, can_be_opened, end_of, has_same_bytes, may_be_same};
 use super::target::{Earlier, EarlierTable, State};
 use super::verified::CHUNK;
 use crate::Error;
@@ -240,7 +240,9 @@ fn same_from(
     comparison: TableComparison,
 ) -> Result<Option<u64>, Error> {
     let file = table.handle.file();
-    if !may_be_same(earlier, table.handle.size().0, table.first()) {
+    if !may_be_same(earlier, table.handle.size().0, table.first())
+        || !can_be_opened(target, earlier)
+    {
         return Ok(None);
     }
     let from = table.needed_from()?;

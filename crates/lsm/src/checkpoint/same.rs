@@ -10,6 +10,7 @@
 //!    freed, in either store; the source needs none that the backup has not.
 //! 3. Its [end](end_of) has the same hash: the last data block, and all parts after the data.
 //! 4. The source is not at an earlier write than the backup.
+//! 5. It can be opened. In a directory, a file that is too short cannot.
 //!
 //! The first rule suffices unless the medium of the source was copied, or put back to an earlier
 //! state, and written since: then two histories have the same UUID, and may give one number to
@@ -18,8 +19,8 @@
 //! of two histories that differ only in values of the same sizes, before the last block, would be
 //! taken for equal. [`TableComparison::Whole`] finds these, and damage in the backup.
 //!
-//! The backup remembers the number and the hash of each table, so it is not read, unless whole
-//! tables are compared. No locks.
+//! The backup remembers the number and the hash of each table, so no bytes of it are read, unless
+//! whole tables are compared. No locks.
 
 use std::sync::Arc;
 
@@ -50,6 +51,11 @@ pub enum TableComparison {
 /// `first`.
 pub(super) fn may_be_same(earlier: &EarlierTable, size: u64, first: &[u8]) -> bool {
     earlier.size == size && earlier.first[..] <= *first
+}
+
+/// Whether the earlier backup's table can be opened. Its bytes are not read.
+pub(super) fn can_be_opened(target: &dyn Store, earlier: &EarlierTable) -> bool {
+    target.open(earlier.origin.file).is_ok()
 }
 
 /// Hash of a table's last data block and of everything after it. Bytes before `from`, the start of

@@ -317,8 +317,9 @@ fn a_source_that_was_put_back_is_copied_anew() {
     });
 }
 
-#[test]
-fn a_whole_comparison_replaces_damaged_tables_of_the_backup() {
+/// Backs a store up into a directory, changes the bytes of the largest table there, and backs up
+/// again: all tables but this one are kept.
+fn damage_is_replaced(comparison: TableComparison, change: impl FnOnce(&mut Vec<u8>)) {
     runner::simulate(3, || {
         let (_, db, _) = filled(3, 4000);
         let files = MemoryFiles::new();
@@ -333,17 +334,29 @@ fn a_whole_comparison_replaces_damaged_tables_of_the_backup() {
         drop(target);
         let name = format!("{:06}.table", table.id.0);
         let mut bytes = files.bytes(&name).unwrap();
-        let middle = bytes.len() / 3;
-        bytes[middle] ^= 1;
+        change(&mut bytes);
         files.overwrite(&name, bytes);
         let target = open(&files);
         let none = &mut |_, _| {};
-        let second = db.backup_watched(Arc::clone(&target), TableComparison::Whole, none).unwrap();
+        let second = db.backup_watched(Arc::clone(&target), comparison, none).unwrap();
         let Checkpointed { tables, kept_tables, .. } = second;
         assert_eq!((tables, kept_tables), (first.tables, first.tables - 1), "{second:?}");
         check(&target, &db);
         db.close().unwrap();
     });
+}
+
+#[test]
+fn a_whole_comparison_replaces_damaged_tables_of_the_backup() {
+    damage_is_replaced(TableComparison::Whole, |bytes| {
+        let middle = bytes.len() / 3;
+        bytes[middle] ^= 1;
+    });
+}
+
+#[test]
+fn a_table_of_the_backup_that_was_cut_short_is_replaced() {
+    damage_is_replaced(TableComparison::Ends, |bytes| bytes.truncate(bytes.len() / 2));
 }
 
 #[test]
