@@ -10,7 +10,7 @@ use terrace_env::store::{
     Annotation, CrashMode, CreateOptions, Failure, FileKind, FileWriter, Latency, MemoryStore,
     PlacementHint, Rank, Reservation, StoreError, Transaction,
 };
-use terrace_env::{ByteCount, Cause, Store, test_seeds};
+use terrace_env::{ByteCount, Cause, FileId, Store, test_seeds};
 
 const MODES: [CrashMode; 3] =
     [CrashMode::DropUnsynced, CrashMode::KeepUnsynced, CrashMode::TearUnsynced];
@@ -173,4 +173,16 @@ fn actors_interleave_at_slow_operations_and_a_seed_repeats_them() {
     };
     assert_eq!(history(1), history(1));
     assert_ne!(history(1), history(2));
+}
+
+#[test]
+fn a_commit_counts_as_one_write_of_the_journal_and_one_flush() {
+    let store = MemoryStore::new();
+    for number in 1..=3 {
+        let mut transaction = Transaction::new();
+        transaction.annotate(FileId::STORE, Annotation::default());
+        store.commit(transaction).unwrap();
+        let io = store.io();
+        assert_eq!((io.writes[Cause::Journal as usize], io.flushes), (number, number));
+    }
 }

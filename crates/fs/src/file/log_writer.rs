@@ -247,7 +247,14 @@ impl LogWriter {
         let ticket = self.volume.media.submit_blocks(addr, data, forced, self.cause);
         let flight = Flight { region, addr, len, cursor, continues, forced, memory, ticket };
         self.in_flight.push_back(flight);
+        debug_assert!(self.adds_up(), "{} bytes of frames", self.frames);
         Ok(())
+    }
+
+    /// Whether the memory of the frames is what a count of them comes to.
+    fn adds_up(&self) -> bool {
+        let in_flight = self.in_flight.iter().map(|flight| flight.memory);
+        self.frames == in_flight.chain(self.spare.iter().map(IoBuf::capacity)).sum::<usize>()
     }
 
     /// Waits for the oldest write. When its zone has failed, it and all others in flight are taken

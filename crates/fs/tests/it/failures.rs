@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use terrace_env::random::Random;
 use terrace_env::store::StoreError;
-use terrace_env::{Cause, IoBuf, ZoneId};
+use terrace_env::{Cause, IoBuf, ZoneId, runner};
 use terrace_fs::catalog::Record;
 use terrace_fs::journal::{Journal, replay};
 use terrace_fs::{BLOCK, ZonePlace};
-use terrace_zone::emulator::{FaultPlan, RequestKind};
+use terrace_zone::emulator::{FaultPlan, RandomLatency, RequestKind};
 use terrace_zone::{Device, Emulator, PowerCut, ZoneState};
 
 use crate::changes::Changes;
@@ -119,4 +120,39 @@ fn data_that_a_commit_covers_is_durable_before_it() {
     let cut = PowerCut::DropUnflushed;
     let after = emulator.snapshot().expect("a drive in memory").cut(cut, &mut Random::seeded(1));
     assert_eq!(*after.read(data, 1, Cause::Read).expect("a read"), *content);
+}
+
+/// Commits that wait while another one is written become one group. It flushes the device if one of
+/// them asks for it, in whatever order they came.
+#[test]
+fn data_that_one_commit_of_a_group_covers_is_durable_before_it() {
+    for first_covers in [true, false] {
+        runner::simulate(1, || {
+            let (emulator, device) = store(3);
+            let time = Duration::from_millis(10);
+            emulator.set_timing(Some(Box::new(RandomLatency::new(time, time, 1))));
+            let journal = Arc::new(open(&device).expect("a mount"));
+            let data = ZonePlace { zone: ZoneId(60), block: 0 }.lba(device.geometry());
+            let content = IoBuf::copy_of(&[0xab; BLOCK]);
+            device.write(data, content.clone(), false, Cause::Flush).expect("a write");
+            let begin = |covers: bool| {
+                let journal = Arc::clone(&journal);
+                let annotation = Changes::new(1, 10).annotation();
+                let actor = runner::spawn("a commit", move || {
+                    let id = terrace_env::FileId::STORE;
+                    journal.commit(vec![Record::Annotate { id, annotation }], covers).map(drop)
+                });
+                runner::sleep(Duration::from_millis(1));
+                actor
+            };
+            let leader = begin(false);
+            let members = [begin(first_covers), begin(!first_covers)];
+            leader.join().expect("a commit");
+            members.into_iter().for_each(|member| member.join().expect("a commit"));
+            let (snapshot, cut) = (emulator.snapshot(), PowerCut::DropUnflushed);
+            let after = snapshot.expect("a drive in memory").cut(cut, &mut Random::seeded(1));
+            let found = after.read(data, 1, Cause::Read).expect("a read");
+            assert_eq!(*found, *content, "the first covers: {first_covers}");
+        });
+    }
 }

@@ -265,6 +265,38 @@ fn a_copy_that_does_not_verify_never_takes_the_place_of_its_extent() {
     assert!(problem.expected.contains("checksum"), "{problem}");
 }
 
+#[test]
+fn a_copy_of_bytes_without_a_checksum_has_none_either() {
+    let drive = small_drive(1);
+    let fs = mount(&drive, Access::ReadWrite).expect("a mount");
+    let mut files = Vec::new();
+    for _ in 0..12 {
+        let mut table = create(&fs, FileKind::Table).expect("a writer");
+        table.append(&pattern(table.id().0, 0, 80_000)).expect("room");
+        table.finish().expect("room");
+        let mut transaction = Transaction::new();
+        transaction.seal(table.id(), note("a table"));
+        fs.commit(transaction).expect("a commit");
+        files.push(table.id());
+    }
+    let kept = files.remove(0);
+    // A checksum is that of a whole extent.
+    let mut transaction = Transaction::new();
+    transaction.trim(kept, 0, 5 * 4096);
+    files.iter().for_each(|id| {
+        transaction.delete(*id);
+    });
+    fs.commit(transaction).expect("a commit");
+    let before = extents(&drive, kept);
+    assert!(before[0].crc.is_none(), "{before:?}");
+    while extents(&drive, kept)[0].first == before[0].first {
+        assert!(fs.reclaim_one().expect("a store that takes commits"), "nothing is moved");
+    }
+    let after = extents(&drive, kept);
+    assert!(after.iter().all(|extent| extent.crc.is_none()), "{after:?} of {before:?}");
+    audit(&fs, false);
+}
+
 /// Whether damage at a block was found, cut off or of no consequence; wrong bytes are not.
 fn survive_damage(drive: &Arc<Emulator>, acked: &Acknowledged) -> Result<bool, String> {
     let device = Arc::clone(drive) as Arc<dyn Device>;

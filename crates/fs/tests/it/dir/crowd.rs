@@ -301,3 +301,52 @@ fn trimmed_blocks_come_free_once_older_readers_are_gone() {
     assert!(reader.read_at(0, &mut bytes[..1], Cause::Read).is_err());
     reader.read_at(1 << 19, &mut bytes[..1 << 19], Cause::Read).expect("the rest");
 }
+
+#[test]
+fn an_append_of_several_frames_that_fails_leaves_none_of_them() {
+    let mut failures = 0;
+    for nth in 0..6 {
+        let files = MemoryFiles::new().without_mapping();
+        let store = open(&files).expect("an empty store");
+        let mut writer = create(&store, FileKind::Log);
+        let mut transaction = Transaction::new();
+        transaction.create(writer.id(), Annotation::default());
+        store.commit(transaction).expect("a commit");
+        writer.append(b"first").expect("an append");
+        writer.sync().expect("a sync");
+        let name = format!("{:06}.log", writer.id());
+        let before = files.bytes(&name).expect("the log").len();
+        files.fail_at(files.operations() + nth, std::io::ErrorKind::StorageFull);
+        if writer.append(&vec![7; 5 << 19]).is_ok() {
+            // It was no write that failed, but the request for space before it.
+            continue;
+        }
+        failures += 1;
+        assert_eq!(files.bytes(&name).expect("the log").len(), before, "write {nth}");
+        writer.append(b" second").expect("an append");
+        writer.sync().expect("a sync");
+        let found = open(&files.power_cut(&mut Random::seeded(1))).expect("the store opens again");
+        let reader = found.open(writer.id()).expect("the log");
+        let mut bytes = vec![0; reader.len() as usize];
+        reader.read_at(0, &mut bytes, Cause::Read).expect("a read");
+        assert_eq!(bytes.escape_ascii().to_string(), "first second", "write {nth}");
+    }
+    assert!(failures >= 2, "only {failures} of them failed");
+}
+
+#[test]
+fn a_sync_of_a_clients_file_without_new_bytes_writes_nothing() {
+    let files = MemoryFiles::new();
+    let store = open(&files).expect("an empty store");
+    let mut writer = create(&store, FileKind::Client);
+    let mut transaction = Transaction::new();
+    transaction.create(writer.id(), Annotation::default());
+    store.commit(transaction).expect("a commit");
+    for _ in 0..3 {
+        writer.append(b"some bytes").expect("an append");
+        writer.sync().expect("a sync");
+        let before = (store.io().writes, store.io().flushes);
+        writer.sync().expect("a sync");
+        assert_eq!((store.io().writes, store.io().flushes), before);
+    }
+}

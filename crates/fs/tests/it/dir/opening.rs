@@ -229,3 +229,11 @@ fn files_of_an_opening_that_was_killed_are_no_damage_to_a_store_that_was_closed(
         regions.len() == 2 && regions.iter().zip(leftovers).all(|(at, name)| at.ends_with(name))
     );
 }
+
+#[test]
+fn a_reader_finds_no_store_in_an_empty_directory_and_leaves_it_empty() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let error = DirStore::open(directory.path(), READ_ONLY).expect_err("no store");
+    assert!(matches!(&error, StoreError::Invalid(_)), "{error}");
+    assert!(contents(directory.path()).is_empty(), "{:?}", contents(directory.path()).keys());
+}
