@@ -44,12 +44,11 @@ fn least_found(store: &MemoryStore) -> usize {
     ends.min().unwrap_or(0)
 }
 
-#[test]
-fn what_is_written_is_there_when_the_process_ends() {
+fn check_what_is_written(open: fn(&MemoryStore) -> Engine) {
     for durability in [Durability::Written, Durability::Synced] {
         runner::simulate(1, || {
             let store = MemoryStore::new();
-            let engine = opened(&store, Duration::from_millis(100));
+            let engine = open(&store);
             for number in 0..WRITES {
                 // Gathered writes of others are written with them.
                 let own = if number % 2 == 1 { durability } else { Durability::Gathered };
@@ -59,6 +58,16 @@ fn what_is_written_is_there_when_the_process_ends() {
             }
         });
     }
+}
+
+#[test]
+fn what_is_written_is_there_when_the_process_ends() {
+    check_what_is_written(|store| opened(store, Duration::from_millis(100)));
+}
+
+#[test]
+fn what_is_written_does_not_rely_on_a_write_out_that_was_begun() {
+    check_what_is_written(|store| opened_begun(store, Duration::from_millis(100)));
 }
 
 #[test]
@@ -220,14 +229,17 @@ impl FileWriter for BegunWriter {
     }
 }
 
+fn opened_begun(store: &MemoryStore, gather_time: Duration) -> Engine {
+    let options = EngineOptions { gather_time, ..model::options() };
+    Engine::open(Arc::new(Begun(store.clone())), model::decider(), options).expect("an engine")
+}
+
 #[test]
 fn a_batch_without_entries_waits_for_a_write_out_that_was_begun() {
     runner::simulate(1, || {
         for durability in [Durability::Written, Durability::Synced] {
             let store = MemoryStore::new();
-            let options = EngineOptions { gather_time: Duration::ZERO, ..model::options() };
-            let layer = Arc::new(Begun(store.clone()));
-            let engine = Engine::open(layer, model::decider(), options).expect("an engine");
+            let engine = opened_begun(&store, Duration::ZERO);
             for number in 0..WRITES {
                 assert!(put(&engine, number, Durability::Gathered));
                 assert!(least_found(&store) <= number as usize, "a wait: this test cannot fail");

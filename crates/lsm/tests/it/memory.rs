@@ -4,10 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use terrace_env::random::Random;
-use terrace_env::store::{MemoryStore, Store};
-use terrace_env::{ByteCount, runner};
+use terrace_env::store::{
+    CreateOptions, FileKind, FileWriter, Layer, MemoryStore, Store, StoreError,
+};
+use terrace_env::{ByteCount, FileId, runner};
 use terrace_lsm::{
     Batch, Bounds, Cursor, Durability, Engine, EngineOptions, Error, KeySpaceId, MemoryStats, Scan,
     TableOptions,
@@ -172,6 +175,23 @@ fn a_batch_of_many_range_deletes_takes_some_hundred_bytes_for_each_within_the_bu
 }
 
 #[test]
+fn single_range_deletes_count_with_their_keys() {
+    runner::simulate(1, || {
+        let engine = open_with_room(ByteCount::mib(64));
+        let before = engine.stats().memory.memtables;
+        let keys = |number: u32| [[b'k'; 300].to_vec(), number.to_be_bytes().to_vec()].concat();
+        for number in 0..1000 {
+            let mut batch = Batch::new();
+            batch.delete_range(SPACE, &Bounds::from(keys(2 * number)..keys(2 * number + 1)));
+            engine.write(batch, Durability::Gathered).unwrap();
+        }
+        let held = engine.stats().memory.memtables - before;
+        // In the memtable's order, and as a list of its own.
+        assert!(held >= 2 * 2 * 300 * 1000, "{held} bytes for 1,000 pairs of keys");
+    });
+}
+
+#[test]
 fn single_range_deletes_are_flushed_before_they_exceed_the_budget() {
     for (name, shape) in SHAPES {
         runner::simulate(1, || {
@@ -324,5 +344,72 @@ fn a_large_block_counts_while_a_cursor_stands_on_it() {
         assert!((size as u64..2 * size as u64).contains(&on_second), "{on_second}");
         drop(cursor);
         assert!(scans() < before + (64 << 10), "{}", scans());
+    });
+}
+
+/// A store whose logs say that they hold this many bytes.
+#[derive(Default)]
+struct Holding(MemoryStore, Arc<AtomicUsize>);
+
+impl Layer for Holding {
+    fn below(&self) -> &dyn Store {
+        &self.0
+    }
+
+    fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
+        let writer = self.0.create(options)?;
+        let held = Arc::clone(&self.1);
+        let is_log = options.kind == FileKind::Log;
+        Ok(if is_log { Box::new(HoldingWriter(writer, held)) } else { writer })
+    }
+}
+
+struct HoldingWriter(Box<dyn FileWriter>, Arc<AtomicUsize>);
+
+impl FileWriter for HoldingWriter {
+    fn id(&self) -> FileId {
+        self.0.id()
+    }
+
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.0.append(bytes)
+    }
+
+    fn write_out(&mut self) -> Result<(), StoreError> {
+        self.0.write_out()
+    }
+
+    fn sync(&mut self) -> Result<(), StoreError> {
+        self.0.sync()
+    }
+
+    fn finish(&mut self) -> Result<(), StoreError> {
+        self.0.finish()
+    }
+
+    fn memory(&self) -> usize {
+        self.1.load(Ordering::Relaxed)
+    }
+}
+
+#[test]
+fn the_log_counts_with_the_bytes_that_its_writer_holds() {
+    runner::simulate(1, || {
+        let layer = Holding::default();
+        let held = Arc::clone(&layer.1);
+        let engine = Engine::open(Arc::new(layer), model::decider(), model::options()).unwrap();
+        for bytes in [70_000, 5, 0, 1 << 20] {
+            held.store(bytes, Ordering::Relaxed);
+            let mut batch = Batch::new();
+            batch.put(SPACE, b"key", b"value");
+            engine.write(batch, Durability::Gathered).unwrap();
+            let memory = engine.stats().memory;
+            assert_eq!(memory.log, bytes as u64, "{memory:?}");
+            assert!(memory.used >= bytes as u64 && memory.peak >= bytes as u64, "{memory:?}");
+        }
     });
 }

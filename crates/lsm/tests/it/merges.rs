@@ -11,7 +11,7 @@ use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, runner};
 use terrace_lsm::{
     Compression, Durability, Engine, EngineOptions, Event, Job, KeySpaceId, LevelCompression,
-    Listener, TableOptions,
+    Listener, Snapshot, TableOptions,
 };
 use terrace_policy::{
     Choice, Compaction, Cut, Input, Merge, Part, Place, Plan, Pressure, Route, RunId, SegmentView,
@@ -168,4 +168,64 @@ fn what_a_failed_merge_had_written_is_counted_as_thrown_away() {
     let counts = (1..40).map(|nth| runner::simulate(1, || discarded(nth)));
     let most = counts.max().unwrap();
     assert!(most > 10 << 10, "at most {most} bytes were counted");
+}
+
+/// Merges level 0 down, and then ends a snapshot while it is asked for a plan.
+#[derive(Debug, Default)]
+struct EndsSnapshot(Mutex<Option<Snapshot>>);
+
+impl Compaction for EndsSnapshot {
+    fn name(&self) -> &'static str {
+        "ends a snapshot"
+    }
+
+    fn pick(&self, tree: &TreeView, _: &[u8], _: Urgency) -> Option<Choice> {
+        let Some(run) = tree.runs(0).first() else {
+            if !tree.runs(1).is_empty() {
+                let ended = self.0.lock().take();
+                drop(ended);
+            }
+            return None;
+        };
+        let part = |s: &SegmentView| Part { file: s.file, span: s.span.clone() };
+        let parts = run.segments.iter().map(part).collect();
+        let inputs = vec![Input { place: Place { level: 0, run: run.id }, parts }];
+        let (to, cut) = (Place { level: 1, run: RunId(1) }, Cut::at(ByteCount::kib(32)));
+        let routes = vec![Route { end: None, to, stream: 1, cut }];
+        let plan = Plan::Merge(Merge { inputs, routes, moves: Vec::new(), set: false });
+        Some(Choice { plan, state: Vec::new() })
+    }
+
+    fn manual_compaction(&self, _: &TreeView, _: &[u8], _: &Span) -> Option<Choice> {
+        None
+    }
+
+    fn pressure(&self, _: &TreeView) -> Pressure {
+        Pressure(0.0)
+    }
+}
+
+/// The question has the snapshots from before it, and what they keep is noted after it.
+#[test]
+fn entries_of_a_snapshot_that_ends_while_the_decider_is_asked_are_dropped() {
+    runner::simulate(1, || {
+        let (store, decider) = (Arc::new(MemoryStore::new()), Arc::new(EndsSnapshot::default()));
+        let (memtable_size, memory) = (ByteCount::mib(1), ByteCount::mib(16));
+        let options = EngineOptions { memtable_size, memory, ..EngineOptions::default() };
+        let engine =
+            Engine::open(store, Arc::<EndsSnapshot>::clone(&decider) as _, options).unwrap();
+        let put = |value: u8| {
+            let write = |number: u32| (SPACE, number.to_be_bytes().to_vec(), Some(vec![value; 50]));
+            let writes: Vec<_> = (0..100).map(write).collect();
+            engine.write(batch(&writes), Durability::Gathered).unwrap();
+        };
+        let _oldest = engine.snapshot();
+        put(1);
+        *decider.0.lock() = Some(engine.snapshot());
+        put(2);
+        engine.flush().unwrap();
+        engine.wait_idle().unwrap();
+        assert!(decider.0.lock().is_none(), "the snapshot has ended");
+        assert_eq!(engine.verify().unwrap().entries, 100);
+    });
 }

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use terrace_env::random::Random;
+use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::store::{CrashMode, MemoryStore, Store, Transaction};
-use terrace_env::{ByteCount, runner};
+use terrace_env::{ByteCount, Cause, FileId, runner, test_seeds};
 use terrace_lsm::{
-    Batch, Bounds, Durability, Engine, EngineOptions, Error, KEY_BYTES_MAX, KeySpaceId, Scan,
-    limits, remembered_system,
+    Batch, Bounds, Durability, Engine, EngineOptions, Error, KEY_BYTES_MAX, KeySpaceId,
+    ReadOptions, Scan, limits, remembered_system,
 };
 use terrace_policy::{Leveled, LeveledOptions};
 
@@ -390,4 +390,68 @@ fn a_system_that_the_store_could_not_remember_is_refused_before_anything_is_writ
         }
         attempt(most).unwrap().close().unwrap();
     });
+}
+
+/// The keys are more than the reads that are submitted at once.
+#[test]
+fn a_read_of_several_keys_reads_each_block_once() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let options = EngineOptions { memory: ByteCount::mib(64), ..model::options() };
+        let engine = Engine::open(Arc::new(store.clone()), model::decider(), options).unwrap();
+        let keys: Vec<[u8; 4]> = (0..1500_u32).map(u32::to_be_bytes).collect();
+        let mut random = Random::seeded(1);
+        for key in &keys {
+            let mut value = vec![0; 60];
+            random.fill_bytes(&mut value);
+            let write = (SPACE, key.to_vec(), Some(value));
+            engine.write(batch(&[write]), Durability::Gathered).unwrap();
+        }
+        engine.flush().unwrap();
+        engine.compact_all().unwrap();
+        // Some eight entries are in each block.
+        let reads_of = |step: usize| {
+            let before = store.io().reads[Cause::Read as usize];
+            let keys: Vec<&[u8]> = keys.iter().step_by(step).map(|key| &key[..]).collect();
+            let found = engine.multi_get(SPACE, &keys, ReadOptions::default().fill_cache(false));
+            assert!(found.unwrap().iter().all(Option::is_some));
+            store.io().reads[Cause::Read as usize] - before
+        };
+        // The first one opens tables.
+        reads_of(1);
+        let blocks = reads_of(3);
+        assert!((150..400).contains(&blocks), "{blocks}");
+        assert_eq!(reads_of(1), blocks);
+        assert_eq!(reads_of(2), blocks);
+    });
+}
+
+/// The files of a store, and the number of its writes and commits.
+fn state(store: &MemoryStore) -> (String, u64) {
+    let (io, own) = (store.io(), store.info(FileId::STORE));
+    (format!("{:?} {own:?}", store.list()), io.writes.iter().sum::<u64>() + io.flushes)
+}
+
+#[test]
+fn an_opening_for_reading_changes_nothing() {
+    for seed in test_seeds(12) {
+        runner::simulate(seed, || {
+            let store = MemoryStore::new();
+            let engine = open(&store);
+            let mut random = Random::seeded(seed);
+            for number in 0..random.random_range(0..200_u32) {
+                let write = (SPACE, number.to_be_bytes().to_vec(), Some(vec![1; 100]));
+                engine.write(batch(&[write]), Durability::Synced).unwrap();
+            }
+            let expected = contents(&engine);
+            // Logs may wait for their flush.
+            let left = store.crash(CrashMode::KeepUnsynced, &mut random);
+            let before = state(&left);
+            let options = EngineOptions { read_only: true, ..options() };
+            let reader = Engine::open(Arc::new(left.clone()), decider(), options).unwrap();
+            assert_eq!(contents(&reader), expected);
+            drop(reader);
+            assert_eq!(state(&left), before);
+        });
+    }
 }
