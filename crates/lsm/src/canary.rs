@@ -56,6 +56,10 @@ pub enum Rule {
     GuardsHeldInTheLead,
     /// A guard is checked against the writes of its group.
     GuardsSeeTheirGroup,
+    /// A value that a filter drops becomes a delete, which hides older entries.
+    FilteredBecomesDelete,
+    /// A filter is not asked about an entry that a snapshot sees.
+    FilterSparesSnapshots,
     /// A preallocated log to which the leader could not change is kept.
     LogAheadIsKept,
 }

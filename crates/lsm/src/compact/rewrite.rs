@@ -198,6 +198,10 @@ impl Rewrite {
             }
             let cover = self.ranges.oldest_cover(full_key, trailer.sequence());
             let is_filtered = self.filter.drops(full_key, trailer, self.merge.value_slice());
+            if is_filtered && canary::is_broken(Rule::FilteredBecomesDelete) {
+                self.merge.next()?;
+                continue;
+            }
             let trailer =
                 if is_filtered { Trailer::new(trailer.sequence(), Kind::Delete) } else { trailer };
             let elision = &self.elision;

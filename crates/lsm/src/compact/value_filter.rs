@@ -26,6 +26,7 @@ use terrace_env::SeqNo;
 use terrace_policy::Span;
 
 use super::compactor::Compactor;
+use crate::canary::{self, Rule};
 use crate::expiry;
 use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer};
 #[cfg(doc)]
@@ -61,7 +62,9 @@ impl Compactor {
 impl ValueFilter {
     /// A filter by these functions. `snapshots`: all live ones, ascending.
     pub(crate) fn new(filters: Vec<(KeySpaceId, Arc<Keep>)>, snapshots: &[SeqNo]) -> Self {
-        Self { filters, snapshot: snapshots.last().copied(), last: Vec::new() }
+        let snapshot = snapshots.last().copied();
+        let snapshot = snapshot.filter(|_| !canary::is_broken(Rule::FilterSparesSnapshots));
+        Self { filters, snapshot, last: Vec::new() }
     }
 
     /// The ranges of the key spaces that have a filter.

@@ -11,8 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use terrace_lsm::canary::{Rule, set};
 
 use crate::{
-    faults, full, group_faults, histories, leads, model, plans, ranges, rest, transactions,
-    unlogged, versions,
+    faults, filtered, full, group_faults, histories, leads, model, plans, ranges, rest,
+    transactions, unlogged, versions,
 };
 #[cfg(debug_assertions)]
 use crate::{moments, schedules};
@@ -143,5 +143,16 @@ fn the_canary_of_two_plans_that_take_one_input_is_noticed() {
         });
         println!("{jobs} jobs: seed {noticed:?}");
         assert!(noticed.is_some(), "{jobs} jobs");
+    }
+}
+
+#[test]
+fn the_canaries_of_compaction_filters_are_noticed() {
+    for rule in [Rule::FilteredBecomesDelete, Rule::FilterSparesSnapshots] {
+        let noticed = noticed_at(rule, 12, |seed| {
+            filtered::filtered(seed);
+        });
+        println!("{rule:?}: seed {noticed:?}");
+        assert!(noticed.is_some(), "{rule:?}");
     }
 }

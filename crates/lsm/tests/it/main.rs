@@ -9,6 +9,7 @@
 //! | which guarantees do conditional writes and transactions give | `transactions`, `histories` |
 //! | which writes survive a power cut, or a killed process | `crash`, `unlogged`, `durability` |
 //! | how do failures, a full store and damage affect the engine | `faults`, `full`, `salvage` |
+//! | which values may a compaction filter take, also under power cuts | `filtered` |
 //! | do puts leave the space alone that is kept for deletes | `kept_space` |
 //! | how do writers end when a leader panics, or its log fails | `leads`, `group_faults` |
 //! | is a range empty, and how large is it | `range_facts` |
@@ -45,6 +46,7 @@ mod durability;
 mod events;
 mod expiry;
 mod faults;
+mod filtered;
 mod full;
 mod grandparents;
 mod group_faults;
