@@ -257,6 +257,15 @@ pub(crate) fn head(full_key: &[u8]) -> Head {
     Head { space: u32::from_be_bytes(*space), front }
 }
 
+/// Whether a full key comes before a bound, which has this head.
+pub(crate) fn is_before(full_key: &[u8], bound: &[u8], head_of_bound: Head) -> bool {
+    match head(full_key).cmp(&head_of_bound) {
+        Ordering::Less => true,
+        Ordering::Equal => full_key < bound,
+        Ordering::Greater => false,
+    }
+}
+
 /// Checks that bytes from a medium have the shape of an internal key of a single key's entry.
 pub(crate) fn check(internal_key: &[u8]) -> Result<(), KeyDefect> {
     let len = internal_key.len();
@@ -382,6 +391,7 @@ mod tests {
             for right in keys {
                 let order = head(left).cmp(&head(right));
                 assert!(order.is_eq() || order == left.cmp(right), "{left:?} {right:?}");
+                assert_eq!(is_before(left, right, head(right)), left < right, "{left:?} {right:?}");
                 differ += usize::from(order.is_ne());
             }
         }

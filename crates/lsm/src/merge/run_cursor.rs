@@ -27,7 +27,7 @@ use terrace_policy::Span;
 use joint::Joint;
 
 use crate::Error;
-use crate::key::{self, Trailer};
+use crate::key::{self, Head, Trailer};
 use crate::memory::Walk;
 use crate::table::GlobalSequenceCursor;
 use crate::tree::{Run, Segment, TableKind};
@@ -40,6 +40,8 @@ pub(crate) struct RunCursor {
     /// Index of the segment that `cursor` walks, and its range.
     at: usize,
     within: Span,
+    /// Head of the end of that range.
+    end: Head,
     cursor: Option<GlobalSequenceCursor>,
     /// The next segment, once its first read has been submitted, or could not be.
     next: Option<(usize, Option<GlobalSequenceCursor>)>,
@@ -51,7 +53,8 @@ impl RunCursor {
     /// A cursor that stands on no entry until it seeks.
     pub(crate) fn new(run: Arc<Run>, walk: Walk) -> Self {
         let within = run.segments[0].span.clone();
-        Self { run, walk, at: 0, within, cursor: None, next: None, joint: None }
+        let end = key::head(&within.end);
+        Self { run, walk, at: 0, within, end, cursor: None, next: None, joint: None }
     }
 
     /// A cursor for a job, forward, that reads segments by one request if their files are adjacent.
@@ -269,7 +272,8 @@ impl RunCursor {
     /// Goes on to the next segment while this one has no more entry in its range.
     fn settle(&mut self) -> Result<(), Error> {
         while let Some(cursor) = &self.cursor {
-            if cursor.key().is_some_and(|found| key::split(found).0 < &self.within.end[..]) {
+            let is_within = |found| key::is_before(key::split(found).0, &self.within.end, self.end);
+            if cursor.key().is_some_and(is_within) {
                 return Ok(());
             }
             self.start(self.at + 1)?;
@@ -321,6 +325,7 @@ impl RunCursor {
         let (next, cause) = (self.next.take().filter(|(place, _)| *place == at), self.walk.cause());
         if let Some(segment) = segments_at(&self.run, at) {
             self.within = segment.span.clone();
+            self.end = key::head(&self.within.end);
             self.cursor = match next {
                 Some((_, Some(cursor))) => Some(cursor),
                 _ => {

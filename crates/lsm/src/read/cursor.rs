@@ -30,7 +30,7 @@ use super::stretch::Stretch;
 use crate::Error;
 use crate::bounds::Bounds;
 use crate::expiry::EXPIRY_BYTES;
-use crate::key::{self, KeySpaceId, SPACE_BYTES};
+use crate::key::{self, Head, KeySpaceId, SPACE_BYTES};
 use crate::merge::Merge;
 use crate::operands::Combiner;
 use crate::readers::Reading;
@@ -65,6 +65,8 @@ pub struct Cursor {
     /// The first full key of its range, and the first after it (`None`: the range is empty).
     start: Vec<u8>,
     end: Option<Vec<u8>>,
+    /// Head of the end.
+    end_head: Head,
     standing: Standing,
     /// The full key that it stands on.
     full_key: Vec<u8>,
@@ -134,6 +136,7 @@ impl Cursor {
         combiner: Combiner,
     ) -> Self {
         let (start, end) = bounds.full_keys(space);
+        let end_head = key::head(end.as_deref().unwrap_or_default());
         Self {
             merge,
             coverage,
@@ -149,6 +152,7 @@ impl Cursor {
             is_partial: false,
             start,
             end,
+            end_head,
             standing: Standing::Nowhere,
             full_key: Vec::new(),
             value: Bytes::new(),
@@ -307,6 +311,7 @@ impl Cursor {
     /// Ends its range before the key that `other` stands on.
     pub(crate) fn end_at(&mut self, other: &Self) {
         self.end.get_or_insert_default().clone_from(&other.full_key);
+        self.end_head = key::head(&other.full_key);
     }
 
     /// Begins its range after the key that `other` stands on.

@@ -63,7 +63,8 @@ impl Cursor {
         self.versions = 0;
         while let Some(found) = self.merge.key() {
             let (full_key, trailer) = key::split(found);
-            if self.end.as_ref().is_some_and(|end| full_key >= &end[..]) {
+            let is_past = |end: &Vec<u8>| !key::is_before(full_key, end, self.end_head);
+            if self.end.as_ref().is_some_and(is_past) {
                 break;
             }
             self.uncharged += 1;
