@@ -1,8 +1,10 @@
 //! Processes that are killed, that abort, or that drop a store without a close: which writes
 //! survive under each durability. This process starts the other ones
 //! ([`kills_child`](crate::kills_child)), receives the numbers of returned writes, and then opens
-//! the store and compares. The host goes on: there is no power cut here.
+//! the store and compares. A compaction filter drops some values; no other one is missing, and one
+//! that is gone stays so. The host goes on: there is no power cut here.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -16,8 +18,8 @@ use terrace_env::{Uuid, runner, test_seeds};
 use terrace_zone::{Emulator, Geometry};
 
 use crate::kills_child::{
-    Contents, End, GATHER_TIME, INGESTED, ORDER, Order, ingested, last, open, options, swapped,
-    write,
+    Contents, End, FILTERED, GATHER_TIME, INGESTED, ORDER, Order, filtered, ingested, is_kept,
+    last, open, options, swapped, write,
 };
 
 /// Allowance in addition to the time of gathered writes, for machines on which a thread waits long
@@ -124,8 +126,8 @@ fn live(order: &Order, random: &mut Random, least: usize) -> Told {
 
 /// Compares a store with its expected contents; returns the number of its last write. `before`:
 /// that of the life before. All writes of that life are there now, and a process that was killed
-/// before its first write has added nothing.
-fn verify(order: &Order, told: &Told, ingests: &[u64], before: u64) -> u64 {
+/// before its first write has added nothing. `gone`: values that a filter has dropped.
+fn verify(order: &Order, told: &Told, ingests: &[u64], before: u64, gone: &mut Gone) -> u64 {
     let db = open(&order.place, options(true));
     let number = last(&db);
     // A write is reported before it is begun.
@@ -134,6 +136,7 @@ fn verify(order: &Order, told: &Told, ingests: &[u64], before: u64) -> u64 {
     assert_eq!(contents(&db), expected(order.seed, number), "{order:?}, after {number} writes");
     let (swapped, least) = (swapped(&db), told.least(order).max(number.saturating_sub(1)));
     assert!((least..=number).contains(&swapped), "{order:?}, after {number} writes: {swapped}");
+    verify_filtered(&db, order, number, gone);
     for ingest in ingests {
         for entry in 0..INGESTED {
             let found = db.get(&ingested(*ingest, entry)).expect("a read");
@@ -145,8 +148,31 @@ fn verify(order: &Order, told: &Told, ingests: &[u64], before: u64) -> u64 {
     number
 }
 
+/// Values that a filter has dropped.
+type Gone = BTreeSet<Vec<u8>>;
+
+/// Compares the values that a filter may drop with those after `number` writes, and adds the
+/// missing ones to `gone`.
+fn verify_filtered(db: &Db, order: &Order, number: u64, gone: &mut Gone) {
+    let newest: BTreeMap<_, _> = (1..=number).map(|number| filtered(order.seed, number)).collect();
+    let found = below(db, FILTERED);
+    for (key, value) in &found {
+        assert_eq!(newest.get(key), Some(value), "{order:?}, after {number} writes: {key:?}");
+        assert!(!gone.contains(value), "{order:?}, after {number} writes: {key:?} is back");
+    }
+    for (key, value) in newest.into_iter().filter(|(key, _)| !found.contains_key(key)) {
+        assert!(!is_kept(&key, &value), "{order:?}, after {number} writes: {key:?} is missing");
+        gone.insert(value);
+    }
+}
+
 pub(crate) fn contents(db: &Db) -> Contents {
-    let scan = db.scan(terrace::Bounds::prefix(b"m/")).expect("a scan");
+    below(db, b"m/")
+}
+
+/// The entries with this prefix.
+fn below(db: &Db, prefix: &[u8]) -> Contents {
+    let scan = db.scan(terrace::Bounds::prefix(prefix)).expect("a scan");
     scan.map(|entry| entry.map(|(key, value)| (key.to_vec(), value.to_vec())).expect("an entry"))
         .collect()
 }
@@ -210,12 +236,13 @@ pub(crate) fn kill_at(
 ) -> (usize, u64) {
     let mut random = Random::seeded(seed);
     let (mut ingests, mut acknowledged, mut lost, mut number) = (Vec::new(), 0, 0, 0);
+    let mut gone = Gone::new();
     for life in 0..lives {
         let (place, copies) = (place.to_owned(), copies.to_owned());
         let order = Order { place, copies, durability, seed, life, end: End::Killed };
         let told = live(&order, &mut random, least);
         ingests.extend(&told.ingested);
-        number = verify(&order, &told, &ingests, number);
+        number = verify(&order, &told, &ingests, number, &mut gone);
         acknowledged += told.done.len();
         lost += told.done.last().map_or(0, |(done, _)| done.saturating_sub(number));
         for copy in &told.copied {
@@ -251,7 +278,9 @@ fn end(medium: Medium, durability: Durability, end: End) {
     let order = Order { place, copies, durability, seed: 77, life: 1, end };
     let told = live(&order, &mut Random::seeded(1), 0);
     assert!(told.done.len() > 1000, "{order:?}: {} writes", told.done.len());
-    verify(&order, &told, &told.ingested, 0);
+    let mut gone = Gone::new();
+    verify(&order, &told, &told.ingested, 0, &mut gone);
+    assert!(!gone.is_empty(), "{order:?}: the filter dropped nothing");
 }
 
 #[test]
@@ -260,13 +289,13 @@ fn a_process_that_is_killed_before_it_writes_leaves_what_it_found() {
         for durability in DURABILITIES {
             let directory = tempfile::tempdir().expect("a directory");
             let place = medium.make(directory.path());
-            let mut number = 0;
+            let (mut number, mut gone) = (0, Gone::new());
             for (life, end) in [End::Aborted, End::Unbegun, End::Unbegun].into_iter().enumerate() {
                 let life = life as u64;
                 let (place, copies) = (place.clone(), place.clone());
                 let order = Order { place, copies, durability, seed: 5, life, end };
                 let told = live(&order, &mut Random::seeded(life), 0);
-                number = verify(&order, &told, &told.ingested, number);
+                number = verify(&order, &told, &told.ingested, number, &mut gone);
             }
             assert!(number > 500, "{durability:?}: only {number} writes were there to be kept");
         }

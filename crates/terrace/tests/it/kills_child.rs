@@ -26,6 +26,10 @@ pub(crate) const AT: &[u8] = b"at";
 /// The key whose value is the number of the last write after which it was replaced.
 const SWAPPED: &[u8] = b"swapped";
 const KEYS: u32 = 400;
+/// Begin of the keys whose values a compaction filter may drop.
+pub(crate) const FILTERED: &[u8] = b"f/";
+/// First byte of the values that it drops.
+const DOOMED: u8 = 0xdd;
 /// Entries of an ingest.
 pub(crate) const INGESTED: u32 = 50;
 /// Number of writes after which the child ends by itself; the parent may wait for that.
@@ -150,8 +154,24 @@ pub(crate) fn write(seed: u64, number: u64, held: &mut Contents) -> Batch {
             }
         }
     }
-    batch.put(AT, &number.to_le_bytes());
+    let (key, value) = filtered(seed, number);
+    batch.put(&key, &value).put(AT, &number.to_le_bytes());
     batch
+}
+
+/// The key below [`FILTERED`] that the write of this number puts, and its value, which no other
+/// write puts.
+pub(crate) fn filtered(seed: u64, number: u64) -> (Vec<u8>, Vec<u8>) {
+    let mut random = Random::seeded(seed.wrapping_add(number.rotate_left(32)));
+    let key = [FILTERED, &[random.random_range(0..100)]].concat();
+    let first = if random.random() { DOOMED } else { 0 };
+    let fill = vec![random.random(); random.random_range(0..300)];
+    (key, [&[first][..], &number.to_le_bytes(), &fill].concat())
+}
+
+/// The compaction filter of a child.
+pub(crate) fn is_kept(key: &[u8], value: &[u8]) -> bool {
+    !key.starts_with(FILTERED) || value[0] != DOOMED
 }
 
 /// After the write of this number, replaces the number before it: by a conditional write, or by a
@@ -205,7 +225,8 @@ fn child() {
     let systems = System::all();
     let system = Some(systems[(order.seed + order.life) as usize % systems.len()]);
     let durability = Some(order.durability);
-    let db = open(&order.place, options(false).system(system).durability(durability));
+    let options = options(false).compaction_filter("default", is_kept);
+    let db = open(&order.place, options.system(system).durability(durability));
     // The harness has begun a line.
     tell("\nready");
     if order.end == End::Unbegun {
