@@ -6,6 +6,8 @@
 //! - Options are checked against the store before the engine starts.
 //! - If an opening fails, everything that it opened is closed again. A mounted file system that was
 //!   passed to it is unmounted.
+//! - [`Db::open_directory`] checks them before it makes a directory, as far as they do not depend on
+//!   the size of the store.
 //! - [`Db::create_device`] checks the options, formats the device, and then opens the store. If the
 //!   opening fails, the old data of the device is lost nevertheless.
 //!
@@ -36,6 +38,7 @@ impl Db {
 
     /// Opens a directory, which is created if it does not exist.
     pub fn open_directory(path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
+        options.check_alone()?;
         let access = access(&options);
         let store = DirStore::open(path, DirOptions { access })?;
         Self::start(Arc::clone(&store) as _, Below::Directory(store), &options)

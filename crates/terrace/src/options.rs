@@ -239,6 +239,17 @@ impl Options {
         self.check(&self.system.unwrap_or_default(), &store)
     }
 
+    /// Checks them as far as that does not depend on the store.
+    pub(crate) fn check_alone(&self) -> Result<(), Error> {
+        let system = self.system.unwrap_or_default();
+        // No size of a table is refused in a store of 1 PiB, and the fitted size is left out.
+        let store = self.shape(ByteCount(1 << 50), None, ByteCount(0));
+        limits::FILE_CACHE.check(self.file_cache)?;
+        system.check(&store)?;
+        let table_size = terrace_lsm::limits::TABLE_SIZE.least;
+        Ok(EngineOptions { table_size, ..self.engine(&system, &store) }.check()?)
+    }
+
     /// Shape of a store of `capacity` with these options; the parameters of a system are fitted to
     /// it.
     pub(crate) fn shape(

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use terrace::device::Access;
 use terrace::{
     Batch, ByteCount, Db, DeviceError, Emulator, EngineError, Error, ErrorKind, FormatOptions,
-    Geometry, GeometryError, KEY_BYTES_MAX, MemoryStore, Options, StoreError, VALUE_BYTES_MAX,
+    Geometry, GeometryError, KEY_BYTES_MAX, MemoryStore, Options, StoreError, System,
+    VALUE_BYTES_MAX,
 };
 
 fn in_memory() -> Db {
@@ -47,6 +48,24 @@ fn a_mistake_of_the_caller_is_told_by_its_kind() {
     let system = "leveldb:tables=1MiB".parse::<terrace::System>();
     fails(system, ErrorKind::Option, &["expected a system"]);
     fails("12 parsecs".parse::<ByteCount>(), ErrorKind::Invalid, &["12 parsecs"]);
+}
+
+#[test]
+fn an_option_out_of_its_range_leaves_no_directory() {
+    let place = tempfile::tempdir().unwrap();
+    let store = place.path().join("store");
+    let slow = System { level0_slow: Some(9), level0_stop: Some(5), ..System::default() };
+    for (options, part) in [
+        (Options::default().memory(ByteCount(1)), "memory is 1 B"),
+        (Options::default().filter_bits(33), "filter_bits is 33"),
+        (Options::default().memtable_size(ByteCount(1)), "memtable_size is 1 B"),
+        (Options::default().memory(ByteCount::kib(64)).memtables_max(9), "memtables_max"),
+        (Options::default().system(slow), "level0_slow"),
+    ] {
+        fails(Db::open_directory(&store, options), ErrorKind::Option, &[part]);
+        assert!(!store.exists(), "{part}");
+    }
+    Db::open_directory(&store, Options::default()).unwrap().close().unwrap();
 }
 
 #[test]
