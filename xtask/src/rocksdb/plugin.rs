@@ -81,28 +81,36 @@ impl Tests<'_> {
     }
 
     /// Random calls, on a drive, on one without zones and in a directory, and the same calls of
-    /// RocksDB's own file system in another directory.
+    /// RocksDB's own file system in another directory. Nearly all of the time is that of syncs, so
+    /// the seeds run at the same time, and those of images do not reach the disk.
     fn differs(&self) -> anyhow::Result<()> {
-        let directory = self.0.place().join("differs");
-        for seed in DIFFERS {
-            let zones = self.0.drive("differs.img", "128MiB", "1MiB")?;
-            let plain = self.0.drive_of("differs-plain.img", "128MiB", &["--kind", "plain"])?;
-            fresh(&directory)?;
-            fresh(&directory.join("store"))?;
-            let inside = format!("terrace://{}", directory.join("store").display());
-            for (number, uri) in [zones, plain, inside].iter().enumerate() {
-                let model = directory.join(number.to_string());
-                let mut program = self.0.program("contract");
-                program.args(["differs", uri, &seed.to_string()]).arg(&model);
-                step::command(&mut program).with_context(|| format!("seed {seed}, {uri}"))?;
-                // What other programs see of the files.
-                let backup = directory.join(format!("{number}-backup"));
-                let image = uri.trim_start_matches("terrace://");
-                step::command(self.0.terrace().args(["fs", "backup", image]).arg(&backup))?;
-                let found = backup.join("files/differs");
-                step::command(Command::new("diff").arg("-r").arg(&found).arg(&model))
-                    .with_context(|| format!("seed {seed}, {uri}, backup"))?;
-            }
+        std::thread::scope(|scope| {
+            let seeds: Vec<_> =
+                DIFFERS.map(|seed| scope.spawn(move || self.differs_of(seed))).collect();
+            seeds.into_iter().try_for_each(|seed| seed.join().expect("a seed that does not panic"))
+        })
+    }
+
+    fn differs_of(&self, seed: u64) -> anyhow::Result<()> {
+        let directory = self.0.place().join(format!("differs-{seed}"));
+        let name = |kind: &str| format!("differs-{kind}-{seed}.img");
+        let zones = self.0.drive(&name("zones"), "128MiB", "1MiB")?;
+        let plain = self.0.drive_of(&name("plain"), "128MiB", &["--kind", "plain"])?;
+        fresh(&directory)?;
+        fresh(&directory.join("store"))?;
+        let inside = format!("terrace://{}", directory.join("store").display());
+        for (number, uri) in [zones, plain, inside].iter().enumerate() {
+            let model = directory.join(number.to_string());
+            let mut program = self.0.program("contract");
+            program.args(["differs", &format!("{uri}?unsynced"), &seed.to_string()]).arg(&model);
+            step::command(&mut program).with_context(|| format!("seed {seed}, {uri}"))?;
+            // What other programs see of the files.
+            let backup = directory.join(format!("{number}-backup"));
+            let image = uri.trim_start_matches("terrace://");
+            step::command(self.0.terrace().args(["fs", "backup", image]).arg(&backup))?;
+            let found = backup.join("files/differs");
+            step::command(Command::new("diff").arg("-r").arg(&found).arg(&model))
+                .with_context(|| format!("seed {seed}, {uri}, backup"))?;
         }
         Ok(())
     }
