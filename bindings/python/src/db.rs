@@ -8,7 +8,8 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use terrace::device::{Access, DriveAt};
 use terrace::{
-    ByteCount, Devices, Durability, Emulator, FormatOptions, Fs, Geometry, KeySpaceOptions,
+    ByteCount, Devices, Durability, Emulator, ErrorKind, FormatOptions, Fs, Geometry,
+    KeySpaceOptions,
 };
 use terrace_env::runner;
 
@@ -91,7 +92,13 @@ pub(crate) fn open<'py>(
         true => open_drive(&path, options),
         false => terrace::Db::open_directory(&path, options),
     });
-    let db = opened.map_err(|error| named(py, &path, &error))?;
+    let db = opened.map_err(|error| {
+        let hint = match error.kind() {
+            ErrorKind::InUse => "; `terrace.open_reader` reads it meanwhile",
+            _ => "",
+        };
+        worded(py, &error, format!("{}: {error}{hint}", path.display()))
+    })?;
     let space = py.detach(|| db.key_space("default")).or_raise(py)?;
     let parts = PyClassInitializer::from(KeySpace::new(db.clone(), space, Amounts::of(&db)));
     Bound::new(py, parts.add_subclass(Db { db: Held::new(db), path }))
@@ -106,8 +113,13 @@ fn open_drive(path: &Path, options: terrace::Options) -> Result<terrace::Db, ter
 
 /// The exception of an error of the path.
 pub(crate) fn named(py: Python<'_>, path: &Path, error: &terrace::Error) -> PyErr {
+    worded(py, error, format!("{}: {error}", path.display()))
+}
+
+/// The exception of an error, with another message.
+fn worded(py: Python<'_>, error: &terrace::Error, message: String) -> PyErr {
     let raised = crate::error::raised(py, error);
-    let (class, message) = (raised.get_type(py), format!("{}: {error}", path.display()));
+    let class = raised.get_type(py);
     let kind = raised.value(py).getattr("kind");
     match class.call1((message,)) {
         Ok(value) => {
@@ -133,12 +145,14 @@ pub(crate) fn create_image(
     zone_size: u64,
 ) -> PyResult<()> {
     let zones = size.checked_div(zone_size).unwrap_or(0);
-    let is_whole = zone_size > 0 && size.is_multiple_of(zone_size);
-    let Some(zones) = u32::try_from(zones).ok().filter(|zones| is_whole && *zones > 0) else {
+    if zones == 0 || !size.is_multiple_of(zone_size) {
         return Err(invalid(format!(
             "size: expected a multiple of the zone size of {zone_size} bytes, found {size}"
         )));
-    };
+    }
+    let zones = u32::try_from(zones).map_err(|_| {
+        invalid(format!("size: expected at most {} zones, found {zones}", u32::MAX))
+    })?;
     let made = py.detach(|| {
         let geometry = Geometry::uniform(ByteCount(zone_size), zones);
         let uuid = runner::fork_random().uuid();

@@ -502,6 +502,7 @@ def test_errors_name_the_place_and_the_kind(tmp_path):
         with pytest.raises(terrace.InUseError, match="store") as error:
             terrace.open(tmp_path / "store")
         assert error.value.kind == "InUse" and isinstance(error.value, terrace.Error)
+        assert "open_reader" in str(error.value)
     (tmp_path / "file").write_bytes(b"no image" * 1000)
     with pytest.raises(terrace.Error, match="file"):
         terrace.open(tmp_path / "file")
@@ -519,6 +520,7 @@ def test_errors_name_the_place_and_the_kind(tmp_path):
     ):
         with pytest.raises(terrace.InvalidError, match=told):
             terrace.open(tmp_path / "other", **keywords)
+        assert not (tmp_path / "other").exists()
 
 
 def test_an_emulated_drive(tmp_path):
@@ -531,6 +533,8 @@ def test_an_emulated_drive(tmp_path):
             terrace.create_image(tmp_path / "small.img", 64 << 20, zone_size=4096)
     with pytest.raises(terrace.InvalidError, match="multiple"):
         terrace.create_image(tmp_path / "odd.img", (256 << 20) + 1)
+    with pytest.raises(terrace.InvalidError, match="at most 4294967295 zones"):
+        terrace.create_image(tmp_path / "vast.img", 1 << 62)
     with terrace.open(image, system="sliced", durability="synced") as db:
         fill(db)
         assert db.durability == "synced" and str(db.path) == str(image)
