@@ -22,7 +22,7 @@ const WORKS: [&str; 5] =
 /// Point reads of a run.
 const READS: &str = "200000";
 
-/// What to measure.
+/// Sizes and systems to measure.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Millions of entries, one after the other

@@ -3,11 +3,10 @@
 //! - The system is the requested one, or else the remembered one, or, in a new store, the default
 //!   one. If none is requested, and this version does not know the remembered one, the opening
 //!   fails.
-//! - Options are checked against the store before the engine starts.
+//! - Options are checked against the store before the engine starts. [`Db::open_directory`] first
+//!   checks those that do not depend on the size of the store: then it makes no directory.
 //! - If an opening fails, everything that it opened is closed again. A mounted file system that was
 //!   passed to it is unmounted.
-//! - [`Db::open_directory`] checks them before it makes a directory, as far as they do not depend on
-//!   the size of the store.
 //! - [`Db::create_device`] checks the options, formats the device, and then opens the store. If the
 //!   opening fails, the old data of the device is lost nevertheless.
 //!

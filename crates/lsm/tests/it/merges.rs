@@ -205,7 +205,7 @@ impl Compaction for EndsSnapshot {
     }
 }
 
-/// The question has the snapshots from before it, and what they keep is noted after it.
+/// The question has the snapshots from before it. Entries that they keep are noted after it.
 #[test]
 fn entries_of_a_snapshot_that_ends_while_the_decider_is_asked_are_dropped() {
     runner::simulate(1, || {
