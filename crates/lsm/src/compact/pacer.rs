@@ -50,3 +50,29 @@ impl Pacer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use terrace_policy::WriteRule;
+
+    use super::*;
+
+    #[test]
+    fn bytes_that_went_on_in_a_hurry_are_not_made_up_for_later() {
+        runner::simulate(1, || {
+            let space = Arc::new(Space::new(WriteRule::Free));
+            let (lifecycle, pacer) =
+                (Lifecycle::default(), Pacer::new(ByteCount(1000), Arc::clone(&space)));
+            let seconds = |bytes: u64| {
+                let begin = runner::now();
+                pacer.pace(bytes, &lifecycle);
+                runner::now().since(begin).as_secs()
+            };
+            assert_eq!((seconds(5000), seconds(1000)), (5, 1));
+            space.tree_has_changed(1, WriteRule::Stopped);
+            assert_eq!(seconds(100_000), 0);
+            space.tree_has_changed(2, WriteRule::Free);
+            assert_eq!(seconds(2000), 2);
+        });
+    }
+}

@@ -164,7 +164,7 @@ impl Clock {
         self.gauge.used()
     }
 
-    fn limit(&self) -> ByteCount {
+    pub(super) fn limit(&self) -> ByteCount {
         ByteCount(self.limit.load(Ordering::Relaxed))
     }
 

@@ -405,12 +405,20 @@ impl Merge {
 mod tests {
     use super::*;
     use crate::batch::Batch;
+    use crate::compression::Compression;
     use crate::key::KeySpaceId;
-    use crate::memory::MemtableChunks;
+    use crate::memory::{Memory, MemtableChunks, Walk};
     use crate::memtable::Memtable;
+    use crate::merge::run_cursor::tests::{full, written_of};
+    use crate::options::EngineOptions;
+    use crate::table::TableLayout;
+    use crate::tree::{Run, Segment, TableHandle};
     use std::sync::Arc;
-    use terrace_env::MemoryGauge;
+    use std::sync::atomic::{AtomicU64, Ordering};
     use terrace_env::random::{Random, Rng};
+    use terrace_env::store::{FileReader, Layer, MemoryStore, Store, StoreError};
+    use terrace_env::{ByteCount, Cause, FileId, MemoryGauge};
+    use terrace_policy::{RunId, Span};
 
     #[test]
     fn any_number_of_sources_comes_out_in_order() {
@@ -451,5 +459,82 @@ mod tests {
             seen.reverse();
             assert_eq!(seen, all);
         }
+    }
+
+    /// A store whose reads fail from an offset on.
+    struct Failing(MemoryStore, Arc<AtomicU64>);
+
+    impl Layer for Failing {
+        fn below(&self) -> &dyn Store {
+            &self.0
+        }
+
+        fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
+            Ok(Arc::new(FailingReader(self.0.open(id)?, Arc::clone(&self.1))))
+        }
+    }
+
+    struct FailingReader(Arc<dyn FileReader>, Arc<AtomicU64>);
+
+    impl FileReader for FailingReader {
+        fn id(&self) -> FileId {
+            self.0.id()
+        }
+
+        fn len(&self) -> u64 {
+            self.0.len()
+        }
+
+        fn read_at(&self, offset: u64, into: &mut [u8], cause: Cause) -> Result<(), StoreError> {
+            if offset + into.len() as u64 > self.1.load(Ordering::Relaxed) {
+                let error = std::io::Error::other("a block that cannot be read");
+                return Err(StoreError::io("reading", error));
+            }
+            self.0.read_at(offset, into, cause)
+        }
+    }
+
+    #[test]
+    fn after_an_error_it_stands_on_no_entry_and_can_seek_again() {
+        // With first keys in the index, a block is read when its value is needed.
+        [false, true].into_iter().for_each(check_errors);
+    }
+
+    fn check_errors(first_keys: bool) {
+        let (store, limit) = (MemoryStore::new(), Arc::new(AtomicU64::new(u64::MAX)));
+        let layout = TableLayout::new(ByteCount(64), Compression::None, 0);
+        let layout = layout.with_first_keys(first_keys);
+        let memory = Memory::new(&EngineOptions::default());
+        let written = |at: u64| {
+            let (handle, _) = written_of(&store, (0..100).map(|number| (number, at)), layout);
+            let layer = Failing(store.clone(), Arc::clone(&limit));
+            let record = handle.record().clone();
+            TableHandle::new(&layer, handle.id(), record, 0, &memory).unwrap()
+        };
+        let sources = [1, 2].map(|at| {
+            let (table, span) = (written(at), Span::new(full(0), full(100)));
+            table.table(Cause::Read).unwrap();
+            let run = Run::new(RunId(at), vec![Segment { table, span, size: ByteCount(1) }]);
+            Source::Run(Box::new(RunCursor::new(Arc::new(run), Walk::Scan)))
+        });
+        let mut merge = Merge::new(sources.into());
+        let mut errors = 0;
+        for until in (100..2000).step_by(50) {
+            limit.store(u64::MAX, Ordering::Relaxed);
+            merge.seek_to_first().unwrap();
+            limit.store(until, Ordering::Relaxed);
+            let mut steps = 0;
+            while merge.key().is_some() {
+                steps += 1;
+                if merge.ready().and_then(|()| merge.next()).is_err() {
+                    errors += 1;
+                    // The other source does not go on alone.
+                    merge.next().unwrap();
+                    assert_eq!(merge.key(), None, "blocks up to {until} can be read");
+                }
+            }
+            assert!(steps <= 200, "{steps} steps");
+        }
+        assert!(errors > 5, "{errors} errors");
     }
 }

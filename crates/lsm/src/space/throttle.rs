@@ -285,6 +285,16 @@ mod tests {
         close(wait_for_flush(&memtables(MEMTABLE, 50, 0.5)), 27.5 / 200.0);
     }
 
+    #[test]
+    fn a_flush_ends_the_debt_for_its_memory() {
+        let (mut throttle, now) = (throttle(), Time(u64::MAX / 2));
+        let full = memtables(MEMTABLE, 50, 0.5);
+        let _ = throttle.admit(|| now, 200_000, NONE, Some(&full));
+        assert!(throttle.admit(|| now, 0, NONE, None).is_some(), "there is a debt");
+        throttle.flushed(now, Duration::from_millis(10));
+        assert_eq!(throttle.admit(|| now, 0, NONE, None), None);
+    }
+
     /// Writers write as fast as they may. One flush in seven takes ten times as long as the others.
     #[test]
     fn no_writer_is_stopped_by_a_flush_that_takes_longer_than_others() {

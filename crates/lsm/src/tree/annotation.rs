@@ -477,6 +477,18 @@ mod tests {
         let error = TableRecord::decode(FileId(7), &bytes).unwrap_err();
         assert!(matches!(error, Error::Unsupported { got: 6, .. }), "{error}");
     }
+
+    #[test]
+    fn range_tombstones_of_no_keys_are_damage() {
+        let (a, m) = (*b"\0\0\0\0a", *b"\0\0\0\0m");
+        for (count, start, end, sound) in [(3, a, m, true), (3, m, a, false), (3, a, a, false)] {
+            let ranges = Some(RangeSummary { count, span: Span::new(start, end) });
+            let decoded =
+                TableRecord::decode(FileId(7), &TableRecord { ranges, ..table() }.encode());
+            assert_eq!(decoded.is_ok(), sound, "{start:?}..{end:?}");
+        }
+    }
+
     #[test]
     fn a_kind_of_a_newer_version_is_refused_by_name_and_that_of_another_file_is_damage() {
         let with_kind = |kind| {

@@ -303,7 +303,9 @@ impl Waiter for PreallocatedLogs {
 
 #[cfg(test)]
 mod tests {
-    use terrace_env::store::MemoryStore;
+    use std::time::Duration;
+
+    use terrace_env::store::{Failure, Latency, MemoryStore};
     use terrace_env::{ByteCount, SeqNo, runner};
 
     use super::*;
@@ -329,6 +331,52 @@ mod tests {
             ahead.give_back(taken);
             ahead.tend().unwrap();
             assert_eq!(files(), 2);
+        });
+    }
+
+    /// The transaction that seals it is made once more.
+    #[test]
+    fn a_complete_log_is_sealed_after_a_failure() {
+        runner::simulate(1, || {
+            let rig = Rig::new(MemoryStore::new(), EngineOptions::default());
+            let ahead = &rig.writer.ahead;
+            ahead.call_actor(|logs| logs.wanted = Some((SeqNo(1), ByteCount(0))));
+            ahead.tend().unwrap();
+            let mut log = ahead.take().unwrap();
+            let id = log.id();
+            log.finish().unwrap();
+            ahead.leave(log, SeqNo(1));
+            let is_sealed = || Store::info(&rig.store, id).unwrap().sealed;
+            rig.store.fail_at(rig.store.operations(), Failure::Once);
+            assert!(ahead.tend().is_err() && !is_sealed());
+            ahead.tend().unwrap();
+            assert!(is_sealed());
+        });
+    }
+
+    #[test]
+    fn a_call_off_waits_for_the_log_that_is_being_created() {
+        runner::simulate(1, || {
+            let commit = Duration::from_secs(1);
+            let slow = MemoryStore::new().with_latency(1, Latency { commit, ..Latency::default() });
+            let rig = Rig::new(slow, EngineOptions::default());
+            let (ahead, files) = (&rig.writer.ahead, || Store::list(&rig.store).len());
+            let before = files();
+            let actor = runner::spawn("logs", {
+                let ahead = Arc::clone(ahead);
+                move || {
+                    assert!(ahead.await_work());
+                    ahead.tend().unwrap();
+                    ahead.end_work();
+                }
+            });
+            ahead.call_actor(|logs| logs.wanted = Some((SeqNo(1), ByteCount(0))));
+            runner::sleep(Duration::from_micros(1));
+            ahead.call_off().unwrap();
+            actor.join();
+            assert!(ahead.take().is_none() && files() == before + 1);
+            ahead.tend().unwrap();
+            assert_eq!(files(), before);
         });
     }
 }

@@ -81,3 +81,31 @@ fn reads_have_the_memory_that_memtables_and_jobs_do_not_use() {
     (0..PARTS).step_by(2).for_each(|number| keep(&memory, &slots, number, 100 << 10));
     assert_eq!(memory.tables.used().0, all);
 }
+
+#[test]
+fn limits_of_tables_and_cache_follow_the_memory_that_reads_have() {
+    let budget = ByteCount::mib(64);
+    let options = EngineOptions { memory: budget, ..EngineOptions::default() };
+    let memory = Memory::new(&options.fitted());
+    let Shares { memtables, jobs, .. } = memory.shares;
+    let check = |what: &str| {
+        let reads = memory.reads.load(Ordering::Relaxed);
+        assert_eq!(reads, memory.reads_now(), "{what}");
+        let most = memory.tables_max.load(Ordering::Relaxed);
+        assert_eq!(most, reads - reads / 4, "{what}");
+        assert_eq!(memory.parts.limit(), filters_max(ByteCount(most)), "{what}");
+        assert_eq!(memory.indexes.limit(), ByteCount(most), "{what}: no filter is kept");
+        reads
+    };
+    memory.share_out();
+    let idle = check("at first");
+    let job = memory.job();
+    assert_eq!(check("a job"), idle - jobs.0);
+    let lease = memory.memtables.lease(memtables.0 as usize);
+    memory.share_out();
+    let least = check("full memtables");
+    assert!(least < idle - jobs.0, "{least} of {idle}");
+    drop(lease);
+    drop(job);
+    assert_eq!(check("at last"), idle);
+}

@@ -4,10 +4,9 @@ use super::*;
 use crate::compression::Compression;
 use crate::key::{KeySpaceId, Kind};
 use crate::memory::Memory;
-use crate::options::EngineOptions;
-use crate::table::{TableBuilder, TableLayout};
-use crate::tree::TableHandle;
-use crate::tree::{TableRecord, table_hint};
+use crate::options::{EngineOptions, ReadOptions};
+use crate::table::{PointReads, TableBuilder, TableLayout};
+use crate::tree::{Sought, TableHandle, TableRecord, table_hint};
 use terrace_env::store::{CreateOptions, FileKind, MemoryStore, Rank, Store, Transaction};
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{RunId, Span};
@@ -206,5 +205,38 @@ fn what_a_part_of_a_table_comes_to_is_asked_of_an_index_that_is_read_once() {
         let part = table.size_of(&full(25), &full(50)).unwrap();
         assert!(part.0 > 0 && part < all, "{part} of {all}");
         assert_eq!(read_by_jobs(&store).1 - before, reads, "opened for {opened_for}");
+    }
+}
+
+#[test]
+fn of_a_table_just_written_clients_read_nothing_to_see_that_a_key_is_absent() {
+    // With one partition, and with several.
+    for whole_max in [usize::MAX, 0] {
+        let store = MemoryStore::new();
+        let mut layout = TableLayout::new(ByteCount(1), Compression::None, 20);
+        layout.index.whole_max = whole_max;
+        let evens = (0..125).map(|number| (2 * number, 1));
+        let (handle, tail) = written_of(&store, evens, layout);
+        handle.open_by(tail).unwrap();
+        let run = Run::new(
+            RunId(1),
+            vec![Segment {
+                table: handle,
+                span: Span::new(full(0), full(250)),
+                size: ByteCount(1),
+            }],
+        );
+        let reads = || store.io().reads.iter().sum::<u64>();
+        let before = reads();
+        let mut found = 0;
+        for number in (1..249).step_by(2) {
+            let mut blocks = PointReads::one(ReadOptions::default());
+            let seek_key = key::internal_key(&full(number), Trailer::NEWEST);
+            let sought = run.get(&mut Sought::new(&seek_key), &mut blocks, |_| {});
+            found += u64::from(sought.unwrap().is_some());
+        }
+        assert_eq!(found, 0, "whole up to {whole_max}");
+        // A filter of 20 bits for a key is wrong once in some ten thousand times.
+        assert!(reads() - before <= 1, "{} reads", reads() - before);
     }
 }
