@@ -122,4 +122,18 @@ mod tests {
         assert_eq!(first, Some(FileId(2)));
         assert_eq!(first_of(&tree, 2, gone), None);
     }
+
+    #[test]
+    fn a_set_ends_where_the_next_table_of_the_run_begins() {
+        let tables = [1, 2, 5].map(|file| table(file, None, 10));
+        let runs = vec![RunView { id: RunId(1), segments: tables.iter().cloned().collect() }];
+        let tree = TreeView { levels: vec![LevelView::default(), LevelView { runs }] };
+        let place = Place { level: 1, run: RunId(1) };
+        let end = |at: std::ops::Range<usize>| {
+            end_of_set(&tree, place, &tables[at].iter().collect::<Vec<_>>())
+        };
+        assert_eq!(end(0..1).as_deref(), Some(&[2][..]), "the next table begins at its end");
+        assert_eq!(end(0..2).as_deref(), Some(&[5][..]));
+        assert_eq!(end(1..3), None);
+    }
 }

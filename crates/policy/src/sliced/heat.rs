@@ -127,3 +127,56 @@ fn add(stretches: &mut [Stretch], segment: &SegmentView, hidden: f64) {
         stretches[at].upper += weight * segment.even_share(&span).0 as f64;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use terrace_env::FileId;
+
+    use super::*;
+    use crate::histogram::Histogram;
+    use crate::tree::{LevelView, RunId, RunView};
+
+    fn table(number: u16, tables: u16, size: u64) -> SegmentView {
+        SegmentView {
+            file: FileId(u64::from(number) + 1),
+            span: Span::new(number.to_be_bytes(), (number + tables).to_be_bytes()),
+            size: ByteCount(size),
+            entries: 1,
+            tombstones: 0,
+            set: None,
+            histogram: Histogram::default(),
+        }
+    }
+
+    fn level(tables: impl Iterator<Item = SegmentView>) -> LevelView {
+        LevelView { runs: vec![RunView { id: RunId(1), segments: tables.collect() }] }
+    }
+
+    #[test]
+    fn however_large_the_last_level_is_its_stretches_are_limited() {
+        for tables in [2000, 20_000] {
+            let last = level((0..tables).map(|number| table(number, 1, 100)));
+            let zone = ByteCount(1);
+            let (stretches, next) = divide(last.runs[0].segments.as_slice(), &[], zone).unwrap();
+            assert_eq!(next, 0);
+            let most = STRETCHES_MAX as usize + 1;
+            assert!((most / 2..=most).contains(&stretches.len()), "{}", stretches.len());
+            let bytes: f64 = stretches.iter().map(|stretch| stretch.bytes).sum();
+            assert_eq!(bytes, f64::from(tables) * 100.0);
+        }
+    }
+
+    #[test]
+    fn the_sweep_jumps_to_new_data_unless_the_last_few_tables_are_next() {
+        // Four stretches of ten tables. All new data is in the second one.
+        let upper = level(std::iter::once(table(10, 10, 500)));
+        let last = level((0..40).map(|number| table(number, 1, 10)));
+        let tree = TreeView { levels: vec![upper, last] };
+        let jump = |pointer: u16| jump(&tree, 0, &pointer.to_be_bytes(), ByteCount(50));
+        let hot = 10_u16.to_be_bytes();
+        assert_eq!(jump(20).as_deref(), Some(&hot[..]));
+        assert_eq!(jump(30).as_deref(), Some(&hot[..]));
+        assert_eq!(jump(36), None, "four tables are left");
+        assert_eq!(jump(10), None, "it is there");
+    }
+}

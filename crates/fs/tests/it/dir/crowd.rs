@@ -303,6 +303,28 @@ fn trimmed_blocks_come_free_once_older_readers_are_gone() {
 }
 
 #[test]
+fn a_commit_that_is_longer_than_a_frame_is_found_again_as_a_whole() {
+    let files = MemoryFiles::new();
+    let store = open(&files).expect("an empty store");
+    let ids: Vec<FileId> = (0..3).map(|_| sealed(&store, b"kept")).collect();
+    let mut transaction = Transaction::new();
+    for number in 0..240 {
+        let annotation = Annotation { opaque: vec![number; 10_000], ..Annotation::default() };
+        transaction.annotate(ids[usize::from(number) % 3], annotation);
+    }
+    // After the two operations of the commit itself: the roll that it makes due fails.
+    files.fail_at(files.operations() + 2, std::io::ErrorKind::StorageFull);
+    store.commit(transaction).expect("a commit");
+    assert_eq!(store.io().journal_rolls, 0);
+    let copy = files.power_cut(&mut Random::seeded(1));
+    let found = open(&copy).expect("the store opens again");
+    for (id, last) in ids.iter().zip(237..240) {
+        let info = found.info(*id).expect("the file");
+        assert!(info.annotation.opaque == vec![last; 10_000], "file {id}");
+    }
+}
+
+#[test]
 fn an_append_of_several_frames_that_fails_leaves_none_of_them() {
     let mut failures = 0;
     for nth in 0..6 {
