@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use terrace_env::random::{Random, RngCore};
-use terrace_env::store::{CrashMode, MemoryStore};
+use terrace_env::store::{CrashMode, Latency, MemoryStore};
 use terrace_env::{Date, runner};
 use terrace_lsm::{Batch, Bounds, Durability, Engine, Error, KeySpaceId, ReadOptions, Stats, Swap};
 
@@ -378,4 +378,37 @@ fn a_compaction_ends_although_the_clock_is_set_back_meanwhile() {
         engine.compact_all().unwrap();
         assert!(calls.load(Ordering::Relaxed) > 0);
     });
+}
+
+/// The sync of another write takes so long that the time of the value ends meanwhile.
+#[test]
+fn a_value_that_expires_before_it_is_swapped_is_not_swapped() {
+    let (mut swapped, mut kept) = (0, 0);
+    for seed in 0..20 {
+        runner::simulate(seed, || {
+            let sync = Duration::from_secs(8);
+            let latency = Latency { sync, ..Latency::default() };
+            let engine = Arc::new(open(&MemoryStore::new().with_latency(seed, latency)));
+            let expiry = runner::date() + HOUR;
+            put(&engine, b"key", b"value", Some(expiry));
+            runner::sleep(HOUR - Duration::from_secs(4));
+            let other = runner::spawn("another writer", {
+                let engine = Arc::clone(&engine);
+                move || {
+                    let mut batch = Batch::new();
+                    batch.put(SPACE, b"other", b"value");
+                    engine.write(batch, Durability::Synced).unwrap();
+                }
+            });
+            runner::sleep(Duration::from_millis(1));
+            let (place, new) = ((SPACE, &b"key"[..]), Some(&b"new"[..]));
+            let (options, durability) = (ReadOptions::default(), Durability::Gathered);
+            let swap = engine.compare_and_swap(place, Some(b"value"), new, options, durability);
+            let has_expired = runner::date() >= expiry;
+            assert_eq!(swap.unwrap().is_swapped(), !has_expired, "seed {seed}");
+            (swapped, kept) = (swapped + u32::from(!has_expired), kept + u32::from(has_expired));
+            other.join();
+        });
+    }
+    assert!(swapped > 2 && kept > 2, "{swapped} swapped, {kept} kept");
 }

@@ -24,6 +24,7 @@
 //! | is a later flush newer than any earlier one | `run_ids` |
 //! | are counts those of a recount, and is no file left over | `recounts` |
 //! | other behaviours, one to a test | `scenarios` |
+//! | is a copy whole, and is damage noticed by it | `checkpoints` |
 //! | is a run repeatable, and do the tests notice broken rules | `determinism`, `canary` |
 //!
 //! Nearly all of them run in simulations: one actor at a time on a virtual clock, with everything
@@ -31,13 +32,14 @@
 //! `unlogged`, run on real threads. Tests that try many seeds take them from
 //! [`terrace_env::test_seeds`]: `TERRACE_TEST_SEED=N` repeats seed N alone.
 //!
-//! Ingests (except those of `moments`) and checkpoints are tested in the crates `lab` and
-//! `terrace`.  `canary`, `moments` and `schedules` are built with debug assertions only.
+//! Ingests (except those of `moments`), and checkpoints next to writers, are tested in the crates
+//! `lab` and `terrace`. `canary`, `moments` and `schedules` are built with debug assertions only.
 
 mod arbitrary;
 mod barriers;
 #[cfg(debug_assertions)]
 mod canary;
+mod checkpoints;
 mod crash;
 mod decider_states;
 mod destinations;

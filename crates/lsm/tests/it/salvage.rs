@@ -25,11 +25,18 @@ use crate::routed;
 const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
 
 /// A store of which one byte is read wrongly, or not at all.
-struct Damaged {
+pub(crate) struct Damaged {
     store: MemoryStore,
     file: FileId,
     at: Arc<AtomicU64>,
     fails: bool,
+}
+
+impl Damaged {
+    /// A store of which one bit of a file is read wrongly, of the byte at `at`.
+    pub(crate) fn flipped(store: &MemoryStore, file: FileId, at: Arc<AtomicU64>) -> Self {
+        Self { store: store.clone(), file, at, fails: false }
+    }
 }
 
 struct DamagedReader {

@@ -116,7 +116,7 @@ fn an_ingest_learns_with_its_next_key_that_its_key_space_was_dropped() {
 
 /// A name with which a page lists nine key spaces, and the store's own annotation nine and the
 /// default one.
-fn long_name(number: u64) -> String {
+pub(crate) fn long_name(number: u64) -> String {
     format!("{number:0200}")
 }
 
