@@ -37,7 +37,7 @@ const PADDING: u64 = 4 << 10;
 /// When the next log is requested. See [`PreallocatedLogs`](super::preallocated_log).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LookAhead {
-    /// At a 64th of the memtable, if there is much free space.
+    /// At a part of the memtable, if there is much free space.
     Early,
     /// At half of it.
     Late,
@@ -229,11 +229,11 @@ impl ActiveLog {
         Ok(())
     }
 
-    /// A sync of the whole log, after which nothing more is written to it. If the device has to be
+    /// A sync of the whole log, after which nothing more is written to it. If a disk has to be
     /// flushed, all bytes go there first. Later bytes would be written by force, and would wait for
     /// the flushes of others, too.
-    pub(crate) fn sync_whole(&mut self) -> Result<(), Error> {
-        if self.unflushed {
+    pub(crate) fn sync_whole(&mut self, on_disk: bool) -> Result<(), Error> {
+        if on_disk && self.unflushed {
             self.begin_write_out()?;
         }
         self.sync()

@@ -2,10 +2,11 @@
 //! metadata write and a flush of the device, for which no put should wait. BlueFS preallocates its
 //! logs for that reason (CMU-PDL-19-102, section 4, "Journaling").
 //!
-//! 1. When a 64th of the memtable is full, the leader of the writes asks for the next log, and an
-//!    actor (a background thread) creates it. That may take longer than most of a memtable does,
-//!    while compactions commit. With less free space, it asks when the memtable is half full, as
-//!    the log takes its space at once. If space is short, there is no preallocated log.
+//! 1. When a quarter of the memtable is full, the leader of the writes asks for the next log, and
+//!    an actor (a background thread) creates it. On a disk it asks at a 64th: while compactions
+//!    commit, the creation may take longer there than most of a memtable does. With less free
+//!    space, it asks when the memtable is half full, as the log takes its space at once. If space
+//!    is short, there is no preallocated log.
 //! 2. When the memtable is full, the leader syncs the old log and continues in the next one
 //!    ([`take`](PreallocatedLogs::take)), without a metadata write.
 //! 3. At its next task, the actor seals the old log, unless the flush of its memtable has deleted
@@ -48,6 +49,8 @@ pub(crate) struct PreallocatedLogs {
     space: Arc<Space>,
     lifecycle: Arc<Lifecycle>,
     memtable_size: ByteCount,
+    /// Part of the memtable, as a divisor, at which the next log may be requested early.
+    early_parts: u64,
     logs: Mutex<Logs>,
     changed: Condvar,
 }
@@ -82,7 +85,8 @@ impl PreallocatedLogs {
         memtable_size: ByteCount,
     ) -> Self {
         let (logs, changed) = (Mutex::default(), Condvar::default());
-        Self { store, tree, committer, space, lifecycle, memtable_size, logs, changed }
+        let early_parts = if store.rotational() { 64 } else { 4 };
+        Self { store, tree, committer, space, lifecycle, memtable_size, early_parts, logs, changed }
     }
 
     /// Runs the actor until the engine closes.
@@ -177,7 +181,7 @@ impl PreallocatedLogs {
     /// Has the next log created once the memtable is full enough.
     pub(crate) fn look_ahead(&self, log: &mut ActiveLog) {
         let (parts, free_memtables, next) = match log.look_ahead {
-            LookAhead::Early => (64, FREE_MEMTABLES_EARLY, LookAhead::Late),
+            LookAhead::Early => (self.early_parts, FREE_MEMTABLES_EARLY, LookAhead::Late),
             LookAhead::Late => (2, FREE_MEMTABLES_MIN, LookAhead::Done),
             LookAhead::Done => return,
         };

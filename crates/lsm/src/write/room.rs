@@ -443,7 +443,7 @@ impl Room {
         let Some(next) = self.ahead.take() else { return Ok(false) };
         debug_assert!(next.is_empty(), "{} was preallocated, and has bytes", next.id());
         debug_assert!(log.id() < next.id(), "a log that was overtaken");
-        if let Err(error) = log.sync_whole().and_then(|()| log.finish()) {
+        if let Err(error) = log.sync_whole(self.store.rotational()).and_then(|()| log.finish()) {
             let next = Some(next).filter(|_| !canary::is_broken(Rule::LogAheadIsKept));
             self.ahead.give_back(next);
             return Err(error);
