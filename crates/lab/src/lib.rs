@@ -3,7 +3,7 @@
 //!
 //! - Correctness: [`crash`] cuts the power, damages blocks and files, and makes operations fail.
 //!   [`model`] plays scripts of operations and compares the store with ordered maps.
-//!   [`linearizability`] judges the answers that threads got.
+//!   [`linearizability`] judges the answers that threads got. [`simulate`] plays seeds of all that.
 //! - Load: [`workload`] generates the operations of clients and verifies the answers. [`arrivals`]
 //!   says when requests arrive, and describes it by statistics.
 //! - Cost: [mod@bench] measures time, processor time, memory and bytes written. [`drives`] compares
@@ -20,7 +20,7 @@
 //! 1. `advice`, `report`
 //! 2. `plot`, `series`
 //! 3. `bench`, `experiment`, `run`
-//! 4. `workload`
+//! 4. `simulate`, `workload`
 //! 5. `arrivals`, `crash`, `drives`, `linearizability`, `model`
 
 pub mod advice;
@@ -37,4 +37,5 @@ pub mod plot;
 pub mod report;
 pub mod run;
 pub mod series;
+pub mod simulate;
 pub mod workload;

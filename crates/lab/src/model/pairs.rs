@@ -78,6 +78,13 @@ impl Pairs {
         Self(std::array::from_fn(|at| self.0[at] | other.0[at]))
     }
 
+    /// Number of pairs of different features that have met.
+    #[must_use]
+    pub fn count(self) -> u64 {
+        let all = Feature::ALL.len() * (Feature::ALL.len() - 1) / 2;
+        (all - self.missing().len()) as u64
+    }
+
     /// Pairs of different features that have not met.
     #[must_use]
     pub fn missing(self) -> Vec<(Feature, Feature)> {

@@ -5,11 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use terrace_env::runner;
 use terrace_fs::canary::{self, Rule};
+use terrace_lab::simulate::crowds::{On, crowd};
+use terrace_lab::simulate::cuts::Tally;
 use terrace_lsm::canary as engine;
 
 use crate::checkpoints::damage_sources;
-use crate::crowd::{On, crowd};
-use crate::cuts::{Tally, every_write, second_lives};
+use crate::cuts::{every_write, second_lives};
 use crate::model;
 use crate::statistics::recount;
 

@@ -2,36 +2,9 @@
 //!
 //! `TERRACE_TEST_SEED=N cargo test -p terrace-lab --test it crowd` repeats one seed.
 
-use terrace_env::random::{Random, Rng};
 use terrace_env::{runner, test_seeds};
-use terrace_lab::crash::Setup;
-use terrace_lab::crash::crowd::{Harm, Medium, Met, run};
-
-/// Medium of a store.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum On {
-    Drive,
-    Directory,
-    Memory,
-}
-
-/// One crowd, on the runner of the caller.
-pub(crate) fn crowd(on: On, seed: u64) -> Result<Met, String> {
-    let random = &mut Random::seeded(seed);
-    let setup = Setup::small(seed);
-    let medium = match on {
-        On::Drive => Medium::drive(&setup, seed),
-        On::Directory => Medium::directory(),
-        On::Memory => Medium::memory(seed),
-    };
-    let after = random.random_range(0..400);
-    let harm = match seed % 5 {
-        0 => Harm::Nothing,
-        1 | 2 => Harm::Once(after),
-        _ => Harm::Lasting(after),
-    };
-    run(&medium, &setup, harm, random).map_err(|wrong| format!("{medium:?}, {harm:?}: {wrong}"))
-}
+use terrace_lab::crash::crowd::Met;
+use terrace_lab::simulate::crowds::{On, crowd};
 
 fn each_seed(on: On, default: u64, run: impl Fn(u64) -> Result<Met, String>) -> Met {
     let mut met = Met::default();

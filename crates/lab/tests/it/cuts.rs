@@ -7,9 +7,14 @@ use std::cell::Cell;
 
 use terrace::Row;
 use terrace_env::marks::{self, Marks};
-use terrace_env::random::{Random, Rng};
+#[cfg(debug_assertions)]
+use terrace_env::random::Random;
 use terrace_env::{runner, test_seeds};
-use terrace_lab::crash::{Activity, Life, Setup, live, recover};
+use terrace_lab::crash::{Activity, Setup};
+#[cfg(debug_assertions)]
+use terrace_lab::crash::{live, recover};
+use terrace_lab::simulate::cuts::{self, Tally};
+#[cfg(debug_assertions)]
 use terrace_zone::PowerCut;
 
 const BATCHES: usize = 600;
@@ -17,69 +22,19 @@ const BATCHES: usize = 600;
 /// A row for plain drives, and one for raw tracks.
 const ROWS_WITHOUT_ZONES: [Row; 2] = [Row::LeveldbDisk, Row::Sealdb];
 
-/// How many trials were made, and the work during them.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Tally {
-    trials: usize,
-    activity: Activity,
-}
-
-/// The cuts of one life: at every point one way of losing volatile changes, by turns. Three seeds
-/// in a row have all ways at a point of the same number.
-fn cut_everywhere(
-    setup: &Setup,
-    life: &Life,
-    seed: u64,
-    random: &mut Random,
-) -> Result<usize, String> {
-    const WAYS: [PowerCut; 3] = [PowerCut::DropUnflushed, PowerCut::Prefixes, PowerCut::Blocks];
-    let first = (seed % WAYS.len() as u64) as usize;
-    let ways = WAYS.into_iter().cycle().skip(first);
-    for (point, cut) in life.cuts.iter().zip(ways) {
-        recover(setup, &life.history, point, cut, 0, random)
-            .map_err(|failure| format!("cut {cut:?} at request {}: {failure}", point.number))?;
-    }
-    Ok(life.cuts.len())
-}
-
 /// Cuts one life at every request.
 pub(crate) fn every_write(seed: u64) -> Result<Tally, String> {
-    let random = &mut Random::seeded(seed);
-    let setup = Setup::small(seed);
-    let life = live(&setup, BATCHES, random);
-    let trials = cut_everywhere(&setup, &life, seed, random)?;
-    Ok(Tally { trials, activity: life.activity })
+    cuts::every_write(&Setup::small(seed), BATCHES, seed)
 }
 
 /// Cuts a short life at every request.
 fn short_life(setup: &Setup, seed: u64) -> Result<Tally, String> {
-    let random = &mut Random::seeded(seed);
-    let life = live(setup, BATCHES / 3, random);
-    let trials = cut_everywhere(setup, &life, seed, random)?;
-    Ok(Tally { trials, activity: life.activity })
+    cuts::every_write(setup, BATCHES / 3, seed)
 }
 
 /// Cuts a life at some requests, lets it live on, and cuts that life at every request.
 pub(crate) fn second_lives(seed: u64) -> Result<Tally, String> {
-    second_lives_of(&Setup::small(seed), BATCHES / 2, 61, seed)
-}
-
-/// The same: `batches` in the first life, which is cut at every `step`-th request.
-fn second_lives_of(setup: &Setup, batches: usize, step: usize, seed: u64) -> Result<Tally, String> {
-    let random = &mut Random::seeded(seed);
-    let first = live(setup, batches, random);
-    let mut tally = Tally { trials: 0, activity: first.activity };
-    for point in first.cuts.iter().step_by(step) {
-        let cut = PowerCut::any(random);
-        let at = |wrong: String| format!("first cut {cut:?} at {}: {wrong}", point.number);
-        let more = random.random_range(1..40);
-        let survivor = recover(setup, &first.history, point, cut, more, random)
-            .map_err(|failure| at(failure.to_string()))?;
-        let second = survivor.life.expect("a life of its own");
-        tally.activity = tally.activity.and(second.activity);
-        tally.trials += cut_everywhere(setup, &second, seed, random).map_err(at)?;
-    }
-    Ok(tally)
+    cuts::second_lives(&Setup::small(seed), BATCHES / 2, 61, seed)
 }
 
 /// Losses of the emulator. Cuts that lose nothing prove nothing.
@@ -116,9 +71,7 @@ fn each_seed(default: u64, must: &[&[&str]], run: impl Fn(u64) -> Result<Tally, 
         let tally = lived.unwrap_or_else(|wrong| {
             panic!("seed {seed} (TERRACE_TEST_SEED={seed} repeats it): {wrong}")
         });
-        let Tally { trials, activity } = total.get();
-        let activity = activity.and(tally.activity);
-        total.set(Tally { trials: trials + tally.trials, activity });
+        total.set(total.get().and(tally));
     }
     let Tally { trials, activity } = total.get();
     println!("{trials} cuts under {activity:?}, which reached {marks:?}");
@@ -194,7 +147,7 @@ fn a_store_survives_a_power_cut_on_plain_drives_and_on_raw_tracks() {
 
 #[test]
 fn a_store_without_zones_survives_cuts_during_recovery_and_in_the_life_after_it() {
-    on_drives_without_zones(|setup, seed| second_lives_of(setup, BATCHES / 3, 499, seed));
+    on_drives_without_zones(|setup, seed| cuts::second_lives(setup, BATCHES / 3, 499, seed));
 }
 
 /// Runs each row for drives without zones on such a drive. Compactions must have been running on

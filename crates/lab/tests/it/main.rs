@@ -23,6 +23,7 @@ mod queue_depth;
 mod report;
 mod run;
 mod serial;
+mod simulate;
 mod specimen;
 mod statistics;
 mod sweep;

@@ -3,41 +3,21 @@
 //! `TERRACE_TEST_SEED=N cargo test -p terrace-lab --test it model` repeats one seed, and shrinks it
 //! if it fails.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use terrace_env::test_seeds;
+#[cfg(debug_assertions)]
+use terrace_lab::model::Failure;
+use terrace_lab::model::{Kind, METAMORPHIC_SETTINGS, Operation, Setting, Tally, script};
+use terrace_lab::simulate::scripts::check;
+#[cfg(debug_assertions)]
+use terrace_lab::simulate::scripts::outcome;
 
-use terrace_env::{runner, test_seeds};
-use terrace_lab::model::{
-    Failure, Kind, METAMORPHIC_SETTINGS, Operation, Setting, Tally, play, script, shrink,
-};
-
-/// How often a failing script is played again to make it small.
-const SHRINK_TRIES: usize = 1_000;
 /// Operations of a script that is played once.
 const LENGTH: usize = 300;
 
-/// Plays a script; a panic is a failure too.
-fn outcome(script: &[Operation], setting: &Setting, seed: u64) -> Result<Tally, Failure> {
-    let simulated = || runner::simulate(seed, || play(script, setting, seed));
-    catch_unwind(AssertUnwindSafe(simulated)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().cloned();
-        let what = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        Err(Failure { at: 0, what: what.unwrap_or_else(|| "a panic".to_owned()) })
-    })
-}
-
 /// Plays a script and, if it fails, tells the shortest one that does.
 fn must_agree(script: Vec<Operation>, setting: &Setting, seed: u64, which: &str) -> Tally {
-    outcome(&script, setting, seed).unwrap_or_else(|failure| {
-        let fails = |script: &[Operation]| outcome(script, setting, seed).is_err();
-        let small = shrink(script, SHRINK_TRIES, fails);
-        let shorter = outcome(&small, setting, seed).err();
-        let lines: Vec<String> =
-            small.iter().map(|operation| format!("    {operation:?}")).collect();
-        panic!(
-            "seed {seed} (TERRACE_TEST_SEED={seed} repeats it){which}: {failure}\n  shrunk to \
-             {shorter:?}:\n{}\n  on {setting:?}",
-            lines.join("\n"),
-        );
+    check(script, setting, seed).unwrap_or_else(|failure| {
+        panic!("seed {seed} (TERRACE_TEST_SEED={seed} repeats it){which}: {failure}")
     })
 }
 

@@ -7,6 +7,7 @@ use super::papers::Papers;
 use super::replay::Replay;
 use super::report::Report;
 use super::run::Run;
+use super::simulate::Simulate;
 use super::validate_drives::ValidateDrives;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -30,6 +31,8 @@ pub(crate) enum Lab {
     Drives(Drives),
     /// Hold the timing models of drives against published measurements
     ValidateDrives(ValidateDrives),
+    /// Simulate stores in worlds where operations fail and the power is cut
+    Simulate(Simulate),
 }
 
 impl Lab {
@@ -43,6 +46,7 @@ impl Lab {
             Self::Arrivals(command) => command.run(output),
             Self::Drives(command) => command.run(output),
             Self::ValidateDrives(command) => command.run(output),
+            Self::Simulate(command) => command.run(output),
         }
     }
 }

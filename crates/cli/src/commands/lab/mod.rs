@@ -30,6 +30,7 @@ mod replay;
 mod replay_captions;
 mod report;
 mod run;
+mod simulate;
 mod spreadsheet;
 mod validate_drives;
 
