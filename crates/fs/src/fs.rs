@@ -467,6 +467,10 @@ impl Store for Fs {
         self.volume.media.tables().geometry().rotational
     }
 
+    fn keeps_queue_short(&self) -> bool {
+        self.volume.flushes_for_jobs(FileKind::Table)
+    }
+
     fn log_unit(&self) -> ByteCount {
         ByteCount(BLOCK as u64)
     }

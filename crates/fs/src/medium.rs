@@ -211,6 +211,11 @@ impl Medium {
         self.flush_every.store(bytes, Ordering::Relaxed);
     }
 
+    /// Whether jobs flush, so that a flush is shorter for others.
+    pub(crate) fn flushes_for_jobs(&self) -> bool {
+        self.flush_every.load(Ordering::Relaxed) > 0
+    }
+
     /// Flushes for a job, if enough was written since the last flush. Promises nothing: if this
     /// flush fails, the next one reports it.
     pub(crate) fn flush_if_due(&self, cause: Cause) {

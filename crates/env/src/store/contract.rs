@@ -12,8 +12,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Annotation, GroupOptions, JointRead, PendingRead, PlacementGroup, PlacementHint, ReadBuf,
-    StoreError, Transaction,
+    Annotation, EarlyFlush, GroupOptions, JointRead, PendingRead, PlacementGroup, PlacementHint,
+    ReadBuf, StoreError, Transaction,
 };
 use crate::wait::Waits;
 use crate::{ByteCount, Cause, DeviceId, FileId, Users, Uuid};
@@ -338,6 +338,14 @@ pub trait FileWriter: Send {
         Ok(())
     }
 
+    /// A flush of what a log has handed to the medium, for another thread to carry out while the
+    /// writer goes on. The sync after it waits less, and the writes until then cost more: each is
+    /// forced to the medium. `None` if the next sync would gain nothing. May wait for writes in
+    /// flight; promises nothing.
+    fn early_flush(&mut self) -> Option<EarlyFlush> {
+        None
+    }
+
     /// Makes everything appended so far durable.
     fn sync(&mut self) -> Result<(), StoreError>;
 
@@ -489,6 +497,12 @@ pub trait Store: Send + Sync + 'static {
     /// Whether the medium turns under a head, so that jobs that run together send it back and
     /// forth; `false` where that is not known.
     fn rotational(&self) -> bool;
+
+    /// Whether jobs are to keep the medium's queue short, so that the syncs of the log, for which
+    /// writers wait, come to their turn sooner.
+    fn keeps_queue_short(&self) -> bool {
+        false
+    }
 
     /// Least growth of a log each time that appended bytes are handed to the medium
     /// ([`FileWriter::write_out`]): a block of a drive.

@@ -139,6 +139,10 @@ impl<L: Layer> Store for L {
         self.below().rotational()
     }
 
+    fn keeps_queue_short(&self) -> bool {
+        self.below().keeps_queue_short()
+    }
+
     fn log_unit(&self) -> ByteCount {
         self.below().log_unit()
     }

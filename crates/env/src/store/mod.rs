@@ -29,13 +29,14 @@
 //!
 //! # Modules
 //! `contract` has the traits; `transaction`, `annotation`, `error`, `group`, `joint_read`,
-//! `pending_read` and `read_buf` have values that go through them; `layer` is a store on another
-//! one; `by_cause` says how counts are serialised.
+//! `pending_read`, `early_flush` and `read_buf` have values that go through them; `layer` is a
+//! store on another one; `by_cause` says how counts are serialised.
 
 mod annotation;
 mod by_cause;
 pub mod conformance;
 mod contract;
+mod early_flush;
 mod error;
 mod group;
 mod joint_read;
@@ -50,6 +51,7 @@ pub use contract::{
     CacheCounts, CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, LogSpace,
     MappedFile, Rank, Reservation, ReservedSpace, SpaceInfo, Store,
 };
+pub use early_flush::EarlyFlush;
 pub use error::StoreError;
 pub use group::{GroupOptions, GroupSpace, PlacementGroup};
 pub use joint_read::JointRead;

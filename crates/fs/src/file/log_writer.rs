@@ -9,10 +9,15 @@
 //!    Then it writes the buffered bytes as a forced frame; if they are more than a frame holds, as
 //!    several, one after the other. So all frames before a forced one are durable before it is
 //!    written.
-//! 3. A write-out writes the buffered bytes, unforced, and waits for all frames: a process may end
+//! 3. An [early flush](FileWriter::early_flush) makes the frames durable that were written before
+//!    it, in another thread. Frames from then on are forced, and several may be in flight. So once
+//!    that flush has ended, the next sync needs no flush: it waits for these frames alone. Until
+//!    then a forced frame may become durable before an earlier one; the head of a frame says which
+//!    frames were durable when it was written, so that an opening takes a hole for a lost end.
+//! 4. A write-out writes the buffered bytes, unforced, and waits for all frames: a process may end
 //!    while a request is still in its device's queue. A write-out that is only begun waits no more
 //!    than an append does.
-//! 4. A [`LogLease`] gives the place of each frame. Before the log takes another lease, the frames
+//! 5. A [`LogLease`] gives the place of each frame. Before the log takes another lease, the frames
 //!    in flight must have completed; to record the lease can take a commit.
 //!
 //! # Failure
@@ -29,9 +34,9 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use terrace_env::store::{FileWriter, PlacementHint, Rank, StoreError};
+use terrace_env::store::{EarlyFlush, FileWriter, PlacementHint, Rank, StoreError};
 use terrace_env::{Cause, FileId, IoBuf, reached};
 use terrace_zone::Completion;
 
@@ -59,6 +64,9 @@ const FAILURES_MAX: u32 = 8;
 /// Frames in flight at once, of 1 MiB each where memory is not short. A disk writes that in 20 ms,
 /// so that an append seldom waits for the reads and writes of compactions in between.
 const WRITES_MAX: usize = 4;
+/// Blocks of a frame after an early flush, at most. The kernel makes one forced command of it; it
+/// flushes the device after a forced write that is longer than a command.
+const FORCED_BLOCKS: u32 = 64;
 
 /// Where a log's writer left off.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +117,8 @@ pub(crate) struct LogWriter {
     /// The memory of all frames, in flight and spare, and of the buffered bytes.
     frames: usize,
     gathered: usize,
+    /// The early flush, from which on all frames are forced: whether it has succeeded.
+    early: Option<Arc<AtomicBool>>,
     failed: Option<StoreError>,
 }
 
@@ -133,7 +143,7 @@ impl LogWriter {
         let cause = ask.cause;
         let lease = LogLease::new(Arc::clone(&volume), Arc::clone(&file), (ask, member));
         let (in_flight, spare) = (VecDeque::new(), Vec::new());
-        let (failures, frames, gathered, failed) = (0, 0, 0, None);
+        let (failures, frames, gathered, early, failed) = (0, 0, 0, None, None);
         Self {
             volume,
             file,
@@ -147,6 +157,7 @@ impl LogWriter {
             spare,
             frames,
             gathered,
+            early,
             failed,
         }
     }
@@ -162,6 +173,15 @@ impl LogWriter {
             Some(error) => Err(error.clone()),
             None if self.file.lock().deleted => Err(StoreError::NotFound(self.file.id)),
             None => Ok(()),
+        }
+    }
+
+    /// The most payload bytes of a frame now, and the most frames in flight.
+    fn limits(&self) -> (usize, usize) {
+        let forced = self.payload_max.min(payload_room(FORCED_BLOCKS));
+        match self.early {
+            None => (self.payload_max, WRITES_MAX),
+            Some(_) => (forced, WRITES_MAX * self.payload_max / forced),
         }
     }
 
@@ -181,11 +201,12 @@ impl LogWriter {
             if gathered == 0 {
                 return Ok(());
             }
-            if self.in_flight.len() >= WRITES_MAX {
+            let (payload_max, writes_max) = self.limits();
+            if self.in_flight.len() >= writes_max {
                 self.settle()?;
                 continue;
             }
-            let len = gathered.min(self.payload_max);
+            let len = gathered.min(payload_max);
             if !self.lease.has_room(blocks_for(len)) && !self.in_flight.is_empty() {
                 // The journal is to record where the log goes on, which is not sure before.
                 self.settle_all()?;
@@ -200,15 +221,14 @@ impl LogWriter {
 
     /// Sends the buffered bytes of an append that goes on, in whole frames.
     fn send_begun(&mut self) -> Result<(), StoreError> {
-        while self.unsent() >= self.payload_max {
-            if self.in_flight.len() >= WRITES_MAX {
+        let (payload_max, writes_max) = self.limits();
+        while self.unsent() >= payload_max {
+            if self.in_flight.len() >= writes_max {
                 self.settle()?;
-            } else if !self.lease.has_room(blocks_for(self.payload_max))
-                && !self.in_flight.is_empty()
-            {
+            } else if !self.lease.has_room(blocks_for(payload_max)) && !self.in_flight.is_empty() {
                 self.settle_all()?;
             } else {
-                self.send(self.payload_max, true, false)?;
+                self.send(payload_max, true, false)?;
             }
         }
         Ok(())
@@ -236,8 +256,12 @@ impl LogWriter {
     /// Starts to write the next frame.
     fn send(&mut self, len: usize, continues: bool, forced: bool) -> Result<(), StoreError> {
         debug_assert!(len > 0 && len <= self.payload_max, "a frame of {len} bytes");
-        debug_assert!(self.in_flight.len() < WRITES_MAX, "{} in flight", self.in_flight.len());
-        debug_assert!(!forced || self.in_flight.is_empty(), "a forced frame is written alone");
+        debug_assert!(self.in_flight.len() < self.limits().1, "{} in flight", self.in_flight.len());
+        let forced = forced || self.early.is_some();
+        debug_assert!(
+            !forced || self.early.is_some() || self.in_flight.is_empty(),
+            "without an early flush a forced frame is written alone"
+        );
         let end = self.in_flight.is_empty().then_some(self.end.block);
         let (region, addr) = self.lease.place(blocks_for(len), end)?;
         let before = self.in_flight.back().map_or(self.end.cursor, |flight| flight.cursor);
@@ -356,10 +380,23 @@ impl LogWriter {
             self.end.synced = cursor.sequence;
         }
         debug_assert!(self.end.synced <= self.end.cursor.sequence, "{:?}", self.end);
+        self.note_early_flush();
+    }
+
+    /// Notes that all written frames are durable, if the early flush has succeeded: the frames
+    /// after it were forced.
+    fn note_early_flush(&mut self) {
+        if self.early.as_ref().is_some_and(|done| done.load(Ordering::Acquire)) {
+            if self.end.synced < self.end.cursor.sequence {
+                reached!("fs: an early flush makes a log durable");
+            }
+            self.end.synced = self.end.cursor.sequence;
+        }
     }
 
     /// Makes the frames durable that were written unforced.
     fn flush(&mut self) -> Result<(), StoreError> {
+        self.note_early_flush();
         let due = self.end.synced < self.end.cursor.sequence;
         if due && !canary::is_broken(Rule::FramesDurableInOrder) {
             let flushed = self.volume.flush_of(self.file.kind, self.cause);
@@ -463,6 +500,30 @@ impl FileWriter for LogWriter {
     fn begin_write_out(&mut self) -> Result<(), StoreError> {
         self.check_alive()?;
         self.send_all(false)
+    }
+
+    fn early_flush(&mut self) -> Option<EarlyFlush> {
+        if self.early.is_some()
+            || self.failed.is_some()
+            || !self.volume.flushes_for_jobs(self.file.kind)
+        {
+            return None;
+        }
+        // The device flushes only what it has completed. A failure is that of the next call.
+        self.settle_all().ok()?;
+        if self.end.synced == self.end.cursor.sequence
+            || canary::is_broken(Rule::FramesDurableInOrder)
+        {
+            return None;
+        }
+        let done = Arc::new(AtomicBool::new(false));
+        self.early = Some(Arc::clone(&done));
+        let (volume, kind, cause) = (Arc::clone(&self.volume), self.file.kind, self.cause);
+        Some(EarlyFlush::new(move || {
+            if volume.flush_of(kind, cause).is_ok() {
+                done.store(true, Ordering::Release);
+            }
+        }))
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {

@@ -286,6 +286,11 @@ impl Volume {
         self.medium_of(kind).flush(cause)
     }
 
+    /// Whether jobs flush the device of a kind now and then.
+    pub(crate) fn flushes_for_jobs(&self, kind: FileKind) -> bool {
+        self.medium_of(kind).flushes_for_jobs()
+    }
+
     /// Makes the completed writes of a file durable: flushes the device of its kind, and the
     /// offload device if the file has blocks there.
     pub(crate) fn flush_file(&self, file: &OpenFile, cause: Cause) -> Result<(), DeviceError> {

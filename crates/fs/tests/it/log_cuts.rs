@@ -1,5 +1,6 @@
-//! Logs of large appends that are not synced: several frames are in flight at once when the power
-//! is cut, and block by block some of each reach the medium.
+//! Logs of large appends that are seldom synced: several frames are in flight at once when the
+//! power is cut, and block by block some of each reach the medium. Other actors carry out early
+//! flushes, after which frames are forced, and a sync needs no flush.
 //!
 //! The bytes found are a prefix of the appended bytes that ends with an append, and no shorter than
 //! the bytes that were acknowledged as synced.
@@ -13,7 +14,7 @@ use terrace_env::store::{
     CreateOptions, FileKind, FileWriter, PlacementHint, Rank, Store, StoreError, Transaction,
 };
 use terrace_env::sync::Mutex;
-use terrace_env::{ByteCount, Cause, FileId, test_seeds};
+use terrace_env::{ByteCount, Cause, FileId, marks, test_seeds};
 use terrace_fs::{Access, Fs, MountOptions};
 use terrace_zone::emulator::RandomLatency;
 use terrace_zone::{Device, Geometry, PowerCut, Snapshot};
@@ -42,6 +43,7 @@ fn grow(
     logs: &Mutex<Logs>,
     random: &mut Random,
 ) -> Result<(), StoreError> {
+    let mut beside = None;
     let id = log.id();
     let note = |change: &dyn Fn(&mut Known)| {
         let mut logs = logs.lock();
@@ -60,9 +62,20 @@ fn grow(
             }
             1 => log.write_out()?,
             2 | 3 => log.begin_write_out()?,
+            4 => {
+                // One that is never carried out is dropped.
+                match (log.early_flush(), random.random_range(0..3)) {
+                    (Some(flush), 0) => flush.carry_out(),
+                    (Some(flush), 1) => {
+                        beside = Some(runner::spawn("flush", move || flush.carry_out()));
+                    }
+                    _ => {}
+                }
+            }
             _ => {}
         }
     }
+    beside.into_iter().for_each(runner::JoinHandle::join);
     Ok(())
 }
 
@@ -73,6 +86,8 @@ fn live(seed: u64) -> Vec<(Snapshot, Logs)> {
     let (least, most) = (Duration::from_micros(50), Duration::from_millis(4));
     drive.set_timing(Some(Box::new(RandomLatency::new(least, most, seed))));
     let fs = mount(&drive);
+    // Early flushes are for devices that jobs flush.
+    fs.set_flush_every(if seed.is_multiple_of(3) { ByteCount(0) } else { ByteCount::mib(1) });
     let (logs, moments) = (Arc::new(Mutex::new(Logs::new())), Arc::new(Mutex::new(Vec::new())));
     let mut writers = Vec::new();
     for _ in 0..LOGS {
@@ -150,6 +165,9 @@ pub(crate) fn cut_frames_under_way(seed: u64) -> u64 {
 
 #[test]
 fn cuts_amid_several_frames_of_large_appends_leave_whole_appends() {
-    let kept: u64 = test_seeds(6).map(cut_frames_under_way).sum();
+    let (kept, marks) = marks::during(|| test_seeds(12).map(cut_frames_under_way).sum::<u64>());
     assert!(kept > 0, "no unsynced append was ever found again");
+    if cfg!(debug_assertions) && test_seeds(12).count() == 12 {
+        marks.must_have(&["fs: an early flush makes a log durable"]);
+    }
 }

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use terrace_env::store::{
-    CreateOptions, FileKind, FileWriter, Layer, Store, StoreError, Transaction,
+    CreateOptions, EarlyFlush, FileKind, FileWriter, Layer, Store, StoreError, Transaction,
 };
 use terrace_env::{Cause, FileId};
 use terrace_zone::timing::Size;
@@ -221,6 +221,10 @@ impl FileWriter for LesserLog {
 
     fn begin_write_out(&mut self) -> Result<(), StoreError> {
         self.writer.begin_write_out()
+    }
+
+    fn early_flush(&mut self) -> Option<EarlyFlush> {
+        self.writer.early_flush()
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {

@@ -15,7 +15,7 @@
 //!
 //! Threads: any number. No call waits for memory: it tells its caller how much there is.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use serde::{Deserialize, Serialize};
@@ -106,6 +106,7 @@ pub(crate) struct Memory {
     shape: TableShape,
     budget: ByteCount,
     io_size: ByteCount,
+    short_queue: AtomicBool,
     /// Whether clients read tables where the store has mapped them, if it does.
     pub(crate) maps_tables: bool,
     whole: MemoryGauge,
@@ -163,6 +164,7 @@ impl Memory {
             shape,
             budget: options.memory,
             io_size: options.io_size,
+            short_queue: AtomicBool::new(false),
             maps_tables: options.map_tables,
             chunks: Arc::new(MemtableChunks::new(memtables.clone(), &idle_chunks, idle_max)),
             memtables,
@@ -189,6 +191,19 @@ impl Memory {
             cached,
             whole,
         })
+    }
+
+    /// Has jobs submit the read of a next section late, so that the queue of the medium stays short
+    /// ([`Store::keeps_queue_short`]).
+    ///
+    /// [`Store::keeps_queue_short`]: terrace_env::store::Store::keeps_queue_short
+    pub(crate) fn keep_queue_short(&self, short: bool) {
+        self.short_queue.store(short, Ordering::Relaxed);
+    }
+
+    /// Whether jobs submit the read of a next section late.
+    pub(crate) fn keeps_queue_short(&self) -> bool {
+        self.short_queue.load(Ordering::Relaxed)
     }
 
     /// Gives the cache the memory that open tables do not use, after their size has changed.

@@ -82,6 +82,7 @@ impl Parts {
         let changed = remember_tables(&mut record, &options)? | is_new;
         options.tables = record.tables;
         let memory = Memory::new(&options);
+        memory.keep_queue_short(store.keeps_queue_short());
         let found = Found::in_store(&*store, &memory, (record, is_new), changed, &options)?;
         let Found { mut record, changed, spaces: list, version, logs, lost, next } = found;
         if !options.read_only {

@@ -5,9 +5,10 @@
 //!   the longer it goes on. Sections of data are smaller if memory is short.
 //! - While a walk forward consumes one section, the read of the next one can be in flight, if the
 //!   store queues reads. (Otherwise a submitted read is made at once, and takes a second buffer.) A
-//!   job submits a section of data early, and none of an index; a scan submits the next section
-//!   once its sections have their largest size. If memory is short, or the walk may end before the
-//!   next section, that section is read when the walk comes to it.
+//!   job submits a section of data at once, or, where the queue of the medium is to be short, in
+//!   the middle of the section before; and none of an index. A scan submits the next section once
+//!   its sections have their largest size. If memory is short, or the walk may end before the next
+//!   section, that section is read when the walk comes to it.
 //! - A section may end within a block. Then the part in memory is kept, and the rest is read with
 //!   the next section. (A walk backward reads the whole block again.)
 //!
@@ -244,13 +245,20 @@ impl ReadAhead {
             return false;
         }
         match (self.walk, self.area) {
-            (Walk::Job(_), Area::Data) => table.queues_reads(),
+            (Walk::Job(_), Area::Data) => {
+                table.queues_reads()
+                    && (!table.memory().keeps_queue_short() || handle.offset >= self.middle())
+            }
             (Walk::Job(_), Area::Index) => false,
             (Walk::Scan, _) => {
-                let middle = self.offset + (self.end - self.offset) / 2;
-                table.queues_reads() && handle.offset >= middle && self.has_room(table)
+                table.queues_reads() && handle.offset >= self.middle() && self.has_room(table)
             }
         }
+    }
+
+    /// Middle of the current section.
+    fn middle(&self) -> u64 {
+        self.offset + (self.end - self.offset) / 2
     }
 
     /// Submits the read of the next section, unless memory is short. `most`: as for

@@ -16,7 +16,7 @@
 use bytes::Bytes;
 use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::store::{
-    CreateOptions, FileKind, FileReader, FileWriter, Rank, Reservation, Store,
+    CreateOptions, EarlyFlush, FileKind, FileReader, FileWriter, Rank, Reservation, Store,
 };
 use terrace_env::{ByteCount, Cause, FileId, IoBuf, SeqNo, Time, reached};
 
@@ -62,6 +62,8 @@ pub(crate) struct ActiveLog {
     pub(crate) for_deletes: bool,
     /// Space for the memtable's flush, if it could be reserved.
     pub(crate) hold: Option<Reservation>,
+    /// Whether an early flush was asked for.
+    flushed_early: bool,
     /// When the next log may be requested.
     pub(crate) look_ahead: LookAhead,
     /// Number of its syncs: about as many blocks are not full.
@@ -96,6 +98,7 @@ impl ActiveLog {
             admitted: 0,
             for_deletes: false,
             hold: None,
+            flushed_early: false,
             look_ahead: LookAhead::Early,
             syncs: 0,
             unsynced: true,
@@ -227,6 +230,12 @@ impl ActiveLog {
             self.written += 1;
         }
         Ok(())
+    }
+
+    /// The early flush of a log that is nearly complete, once.
+    pub(crate) fn early_flush(&mut self) -> Option<EarlyFlush> {
+        let due = self.unsynced && !std::mem::replace(&mut self.flushed_early, true);
+        self.writer.as_mut().filter(|_| due)?.early_flush()
     }
 
     /// A sync of the whole log, after which nothing more is written to it. If a disk has to be

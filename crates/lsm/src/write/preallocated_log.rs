@@ -7,9 +7,11 @@
 //!    commit, the creation may take longer there than most of a memtable does. With less free
 //!    space, it asks when the memtable is half full, as the log takes its space at once. If space
 //!    is short, there is no preallocated log.
-//! 2. When the memtable is full, the leader syncs the old log and continues in the next one
+//! 2. When three quarters of the memtable are full, the leader has the actor flush what the active
+//!    log has written so far, where the store gains by it ([`FileWriter::early_flush`]).
+//! 3. When the memtable is full, the leader syncs the old log and continues in the next one
 //!    ([`take`](PreallocatedLogs::take)), without a metadata write.
-//! 3. At its next task, the actor seals the old log, unless the flush of its memtable has deleted
+//! 4. At its next task, the actor seals the old log, unless the flush of its memtable has deleted
 //!    it.
 //!
 //! # Rules
@@ -19,14 +21,14 @@
 //!   older preallocated log is *overtaken*: its space is freed, and the actor deletes it later.
 //!
 //! # Threads
-//! The actor creates, seals and deletes logs. The leader of the writes asks for a next log, takes
+//! The actor creates, seals and deletes logs, and flushes the active one. The leader of the writes asks for a next log, takes
 //! it, overtakes it or cancels it. A flush drops the log that it has deleted. One lock, which no
 //! call to the store is made under. Lack of space is no error of the actor; any other error stops
 //! all writes.
 
 use std::sync::Arc;
 
-use terrace_env::store::{FileWriter, Rank, Store, Transaction};
+use terrace_env::store::{EarlyFlush, FileWriter, Rank, Store, Transaction};
 use terrace_env::sync::{Condvar, Mutex};
 use terrace_env::{ByteCount, FileId, SeqNo};
 
@@ -64,6 +66,8 @@ struct Logs {
     /// The least sequence in the log to be created, and its approximate size; `None`: none is to be
     /// created.
     wanted: Option<(SeqNo, ByteCount)>,
+    /// The early flush of the active log.
+    flush: Option<EarlyFlush>,
     next: Option<Box<dyn FileWriter>>,
     /// The last log that began without being preallocated: preallocated logs with lower ids are
     /// overtaken.
@@ -207,6 +211,17 @@ impl PreallocatedLogs {
         }
     }
 
+    /// Has the active log flushed once most of its memtable is full, so that its sync at the change
+    /// of the log waits less.
+    pub(crate) fn flush_early(&self, log: &mut ActiveLog) {
+        let filled = self.tree.glance().active.bytes() as u64;
+        if filled >= self.memtable_size.0 / 4 * 3
+            && let Some(flush) = log.early_flush()
+        {
+            self.call_actor(|logs| logs.flush = Some(flush));
+        }
+    }
+
     /// Takes the preallocated log, if there is one, for the leader.
     pub(crate) fn take(&self) -> Option<Box<dyn FileWriter>> {
         self.logs.lock().next.take()
@@ -242,6 +257,10 @@ impl PreallocatedLogs {
 
     /// Seals complete logs, deletes overtaken ones, and creates the next one.
     fn tend(&self) -> Result<(), Error> {
+        let flush = self.logs.lock().flush.take();
+        if let Some(flush) = flush {
+            flush.carry_out();
+        }
         let wanted = {
             let mut logs = self.logs.lock();
             logs.wanted.take().filter(|_| logs.next.is_none())

@@ -45,6 +45,7 @@ mod decider_states;
 mod destinations;
 mod determinism;
 mod durability;
+mod early_flush;
 mod events;
 mod expiry;
 mod faults;
