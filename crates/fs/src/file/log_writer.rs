@@ -15,8 +15,8 @@
 //!    then a forced frame may become durable before an earlier one; the head of a frame says which
 //!    frames were durable when it was written, so that an opening takes a hole for a lost end.
 //! 4. A write-out writes the buffered bytes, unforced, and waits for all frames: a process may end
-//!    while a request is still in its device's queue. A write-out that is only begun waits no more
-//!    than an append does.
+//!    while a request is still in its device's queue. It ends the effect of an early flush. A
+//!    write-out that is only begun waits no more than an append does.
 //! 5. A [`LogLease`] gives the place of each frame. Before the log takes another lease, the frames
 //!    in flight must have completed; to record the lease can take a commit.
 //!
@@ -490,6 +490,8 @@ impl FileWriter for LogWriter {
 
     fn write_out(&mut self) -> Result<(), StoreError> {
         self.check_alive()?;
+        // Forced, each write-out would wait for the medium. The next sync flushes again.
+        self.early = None;
         self.send_and_settle()
     }
 

@@ -143,7 +143,9 @@ impl GroupWriter {
         self.memory.note_log(log.memory());
         self.publish(log, group);
         self.ahead.look_ahead(log);
-        self.ahead.flush_early(log);
+        if durability == Some(Durability::Gathered) {
+            self.ahead.flush_early(log);
+        }
         let lasts = self.room.written_or_flushed(log, lasts);
         let rotate = if rotated.is_empty() { Ok(()) } else { self.room.rotate_if_filled(log) };
         for (result, tickets) in [(lasts, lasting), (rotate, rotated)] {

@@ -212,7 +212,7 @@ impl PreallocatedLogs {
     }
 
     /// Has the active log flushed once most of its memtable is full, so that its sync at the change
-    /// of the log waits less.
+    /// of the log waits less. Only for writes that do not wait for the log: later ones are forced.
     pub(crate) fn flush_early(&self, log: &mut ActiveLog) {
         let filled = self.tree.glance().active.bytes() as u64;
         if filled >= self.memtable_size.0 / 4 * 3

@@ -103,7 +103,9 @@ fn each_log_is_flushed_once_when_most_of_its_memtable_is_full() {
 }
 
 #[test]
-fn a_log_whose_writes_are_synced_is_not_flushed_early() {
-    let (flushed, flushes) = filled(Durability::Synced);
-    assert!(flushes > 3 && flushed.is_empty(), "{flushes} flushes, early ones: {flushed:?}");
+fn a_log_whose_writes_are_waited_for_is_not_flushed_early() {
+    for durability in [Durability::Written, Durability::Synced] {
+        let (flushed, flushes) = filled(durability);
+        assert!(flushes > 3 && flushed.is_empty(), "{durability:?}: {flushes}, {flushed:?}");
+    }
 }
