@@ -216,6 +216,11 @@ impl Medium {
         self.flush_every.load(Ordering::Relaxed) > 0
     }
 
+    /// Whether a log gains by an early flush: forced writes after it must not flush, too.
+    pub(crate) fn gains_by_early_flushes(&self) -> bool {
+        self.flushes_for_jobs() && self.forces_writes()
+    }
+
     /// Flushes for a job, if enough was written since the last flush. Promises nothing: if this
     /// flush fails, the next one reports it.
     pub(crate) fn flush_if_due(&self, cause: Cause) {
@@ -302,6 +307,10 @@ impl Device for Medium {
 
     fn users(&self) -> &Users {
         self.device.users()
+    }
+
+    fn forces_writes(&self) -> bool {
+        self.device.forces_writes()
     }
 
     fn submit(&self, request: Request) -> Ticket {

@@ -207,6 +207,12 @@ pub trait Device: Send + Sync + 'static {
     /// another one returns the claims of the inner one.
     fn users(&self) -> &Users;
 
+    /// Whether the device carries out a forced write by itself, for the cost of that write. Of
+    /// another device the host flushes the whole cache after each of them.
+    fn forces_writes(&self) -> bool {
+        false
+    }
+
     /// Hands a request to the device, and does not wait for its completion. (The submission to an
     /// image may wait for a sync of the host.)
     fn submit(&self, request: Request) -> Ticket;

@@ -76,6 +76,10 @@ impl<L: DeviceLayer> Device for L {
         self.below().users()
     }
 
+    fn forces_writes(&self) -> bool {
+        self.below().forces_writes()
+    }
+
     fn submit(&self, request: Request) -> Ticket {
         DeviceLayer::submit(self, request)
     }

@@ -111,13 +111,14 @@ const PLACEHOLDERS: [(&str, &str); 4] =
     [("COMMAND", "device"), ("DIR", "pages"), ("SHELL", "bash"), ("NAME", "wd-zn540")];
 
 /// Arguments added to a command that begins so, to have it do less; the first that fits.
-const SMALLER: [(&str, &str); 6] = [
+const SMALLER: [(&str, &str); 7] = [
     ("terrace demo", "docs --limit 1MiB"),
     ("terrace bench load", "--bytes 4MB --drive 64MB --zone-size 1MiB"),
     ("terrace bench", "--count 2000 --syncs 10 --memtable-size 1MiB --memory 16MiB"),
     ("terrace lab run", "--scale 1/256 --share 1/256 --first"),
     ("terrace lab arrivals --thesis", "--duration 30s"),
     ("terrace lab validate-drives", "--sweep none"),
+    ("terrace lab simulate", "--world scripts"),
 ];
 
 fn root() -> &'static Path {

@@ -1,5 +1,5 @@
 //! Tests of the modelled drives in the program: `terrace lab drives`, `terrace lab
-//! validate-drives`, and images that take the shape of a real drive.
+//! validate-drives`, and images that take the shape of a real drive; and of `terrace lab simulate`.
 
 use crate::program::Place;
 
@@ -64,4 +64,23 @@ fn a_model_that_is_off_fails_the_validation() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("0.80 (off)"));
     assert!(String::from_utf8_lossy(&output.stderr).contains("1 are not"));
+}
+
+#[test]
+fn seeds_of_simulated_worlds_are_played_and_told() {
+    let place = Place::new();
+    let words = ["lab", "simulate", "--seeds", "2", "--world", "scripts", "--world", "crowds"];
+    let told = place.json(&words);
+    assert_eq!(
+        (&told["first_seed"], &told["seeds"], &told["worlds"]),
+        (&0.into(), &2.into(), &4.into())
+    );
+    assert_eq!(told["failures"], serde_json::json!([]));
+    assert!(told["events"]["compared_reads"].as_u64() > Some(50), "{told}");
+    // The seed alone decides what happens.
+    let one = place.ok(&["lab", "simulate", "--world", "scripts", "--seed", "7"]);
+    assert!(one.starts_with("1 seed from 7 on:"), "{one}");
+    assert_eq!(place.ok(&["lab", "simulate", "--world", "scripts", "--seed", "7"]), one);
+    place.fails(2, &["lab", "simulate", "--seeds", "0"]);
+    place.fails(2, &["lab", "simulate", "--seeds", "3", "--minutes", "1"]);
 }

@@ -507,7 +507,7 @@ impl FileWriter for LogWriter {
     fn early_flush(&mut self) -> Option<EarlyFlush> {
         if self.early.is_some()
             || self.failed.is_some()
-            || !self.volume.flushes_for_jobs(self.file.kind)
+            || !self.volume.gains_by_early_flushes(self.file.kind)
         {
             return None;
         }

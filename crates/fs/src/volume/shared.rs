@@ -291,6 +291,11 @@ impl Volume {
         self.medium_of(kind).flushes_for_jobs()
     }
 
+    /// Whether a log gains by an early flush.
+    pub(crate) fn gains_by_early_flushes(&self, kind: FileKind) -> bool {
+        self.medium_of(kind).gains_by_early_flushes()
+    }
+
     /// Makes the completed writes of a file durable: flushes the device of its kind, and the
     /// offload device if the file has blocks there.
     pub(crate) fn flush_file(&self, file: &OpenFile, cause: Cause) -> Result<(), DeviceError> {

@@ -276,6 +276,11 @@ impl Device for Emulator {
         &self.users
     }
 
+    /// An image syncs the file of the host after each forced write.
+    fn forces_writes(&self) -> bool {
+        self.is_synced() != Some(true)
+    }
+
     fn submit(&self, request: Request) -> Ticket {
         sync::assert_no_lock_held("a device request");
         loop {

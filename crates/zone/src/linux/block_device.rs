@@ -43,6 +43,8 @@ pub struct BlockDevice {
     pub(super) geometry: Arc<Geometry>,
     /// Longest write that goes out as one command, in bytes.
     pub(super) piece: usize,
+    /// See [`Device::forces_writes`].
+    forces_writes: bool,
     pub(super) access: Access,
     pub(super) state: Mutex<State>,
     users: Users,
@@ -130,6 +132,7 @@ impl BlockDevice {
             node,
             geometry,
             piece: queue.piece(),
+            forces_writes: queue.forces_writes,
             access,
             engine,
             state: Mutex::new(State::new(table)),
@@ -152,6 +155,7 @@ impl BlockDevice {
             node,
             geometry,
             piece,
+            forces_writes: false,
             access: Access::ReadWrite,
             state: Mutex::new(State::new(table)),
             users: Users::default(),
@@ -221,6 +225,10 @@ impl Device for BlockDevice {
 
     fn users(&self) -> &Users {
         &self.users
+    }
+
+    fn forces_writes(&self) -> bool {
+        self.forces_writes
     }
 
     fn submit(&self, request: Request) -> Ticket {

@@ -43,6 +43,9 @@ pub struct Queue {
     pub segments_max: u64,
     /// Whether the medium turns.
     pub rotational: bool,
+    /// Whether the kernel gives forced writes to the device (*force unit access*). It flushes the
+    /// cache after each of them otherwise, as with most SATA disks.
+    pub forces_writes: bool,
 }
 
 impl Queue {
@@ -79,6 +82,7 @@ impl Queue {
             append_max: limit("zone_append_max_bytes")?,
             segments_max: number("max_segments")?.unwrap_or(1),
             rotational: number("rotational")? == Some(1),
+            forces_writes: number("fua")? == Some(1),
         })
     }
 
@@ -153,7 +157,7 @@ mod tests {
     fn an_ordinary_disk_has_no_zones() {
         let disk = queue(&DISK).unwrap();
         assert_eq!((disk.zoned, disk.zone_size, disk.zones), (ZoneModel::None, None, 0));
-        assert!(disk.rotational);
+        assert!(disk.rotational && !disk.forces_writes);
         assert_eq!(disk.piece(), 4096, "one segment of memory is a page at least");
     }
 
@@ -165,10 +169,12 @@ mod tests {
             ("max_open_zones", "8"),
             ("max_active_zones", "0"),
             ("max_segments", "128"),
+            ("fua", "1"),
         ];
         let disk = queue(&[&DISK[..], &zoned].concat()).unwrap();
         assert_eq!((disk.max_open, disk.max_active), (Some(8), None));
         assert_eq!(disk.zone_size, Some(16 << 20));
+        assert!(disk.forces_writes);
         assert_eq!(disk.piece(), 512 << 10);
     }
 

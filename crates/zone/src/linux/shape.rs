@@ -143,6 +143,7 @@ mod tests {
             append_max: None,
             segments_max: 128,
             rotational: true,
+            forces_writes: false,
         }
     }
 

@@ -183,6 +183,7 @@ mod tests {
                 append_max: None,
                 segments_max: 128,
                 rotational: true,
+                forces_writes: false,
             },
             zone_capacity: None,
             conventional: is_zoned.then_some(4),
