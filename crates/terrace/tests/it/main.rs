@@ -49,6 +49,7 @@ mod rows;
 mod sets;
 mod smrdb;
 mod spaces;
+mod synced_handles;
 mod systems;
 mod table_options;
 mod throttle;
