@@ -389,6 +389,25 @@ fn a_backup_on_devices_is_mounted_again_and_again() {
 }
 
 #[test]
+fn a_backup_is_not_written_to_a_pair_of_which_one_device_holds_a_store() {
+    runner::simulate(5, || {
+        let (_, db, _) = filled(5, 500);
+        let zoned = drive(ByteCount::kib(512), 128, 2);
+        let plain = Arc::new(Emulator::in_memory(Geometry::plain(ByteCount::mib(32)), 3).unwrap());
+        let format = FormatOptions::default();
+        let other = Db::create_device(plain.clone(), &format, options()).unwrap();
+        other.put(b"key", b"mine").unwrap();
+        other.close().unwrap();
+        let devices = Devices::pair(zoned, plain.clone());
+        db.backup_device(devices, &format).unwrap_err();
+        let other = Db::open_device(plain, options()).unwrap();
+        assert_eq!(other.get(b"key").unwrap().as_deref(), Some(&b"mine"[..]));
+        other.close().unwrap();
+        db.close().unwrap();
+    });
+}
+
+#[test]
 fn the_canaries_of_backups_are_noticed() {
     let suites: [(Rule, fn(u64)); 2] =
         [(Rule::KeptTablesCompared, fork), (Rule::SourceForgotten, open_between_backups)];
