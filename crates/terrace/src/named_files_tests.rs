@@ -282,6 +282,16 @@ fn calls_that_copy_one_sealed_file_at_once_lose_nothing() {
 }
 
 #[test]
+fn a_file_keeps_its_time_under_another_hint() {
+    let files = files();
+    write(&files, "a", b"1");
+    let hint = PlacementHint { level: Some(2), stream: 1 };
+    files.set_hint_of("a", hint).unwrap();
+    let found = files.find("a").unwrap().annotation;
+    assert_eq!((found.hint, modified(&found)), (hint, 9));
+}
+
+#[test]
 fn a_file_that_is_removed_while_it_is_copied_is_gone() {
     for seed in test_seeds(20) {
         runner::simulate(seed, || {

@@ -307,6 +307,23 @@ mod tests {
     }
 
     #[test]
+    fn latencies_are_those_of_twenty_seconds_at_most_and_of_all_clients() {
+        terrace_env::runner::simulate(1, || {
+            let activity = Activity::new();
+            activity.watch();
+            let begun = activity.begin(Call::Get).expect("the first call");
+            runner::sleep(Duration::from_millis(1));
+            activity.end(Call::Get, begun);
+            activity.watch();
+            assert_eq!(activity.latencies().gets.measured, 1, "another client changes nothing");
+            runner::sleep(PERIOD);
+            assert_eq!(activity.latencies().gets.measured, 1, "the period before");
+            runner::sleep(2 * PERIOD);
+            assert_eq!(activity.latencies().gets.measured, 0);
+        });
+    }
+
+    #[test]
     fn calls_are_measured_only_while_a_client_looks() {
         let activity = Activity::new();
         assert_eq!(activity.begin(Call::Get), None);

@@ -304,6 +304,17 @@ mod tests {
         let (mut one, mut incoming) = pair(SHORT);
         one.write_all(&[7, 0, 0]).unwrap();
         assert_eq!(incoming.next().unwrap_err().kind(), io::ErrorKind::TimedOut);
+        // Bytes that come one at a time do not prolong it.
+        let (mut one, mut incoming) = pair(SHORT);
+        one.write_all(&[255, 0, 0, 0, 1]).unwrap();
+        let sender = runner::spawn("sender", move || {
+            while one.write_all(b"x").is_ok() {
+                runner::sleep(SHORT.frame / 4);
+            }
+        });
+        assert_eq!(incoming.next().unwrap_err().kind(), io::ErrorKind::TimedOut);
+        drop(incoming);
+        sender.join();
         let (mut one, mut incoming) = pair(LONG);
         one.write_all(&[7, 0, 0, 0, 1, b'x']).unwrap();
         drop(one);

@@ -283,6 +283,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_directory_that_others_may_write_to_is_not_used() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = parent.path().join("shared");
+        make_shared(&directory).unwrap();
+        for mode in [0o775, 0o757, 0o777] {
+            fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).unwrap();
+            let error = make_shared(&directory).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{mode:o}");
+        }
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
+        make_shared(&directory).unwrap();
+        let link = parent.path().join("link");
+        std::os::unix::fs::symlink(&directory, &link).unwrap();
+        assert!(make_shared(&link).is_err());
+    }
+
+    #[test]
     fn a_connection_to_a_process_that_accepts_none_ends_in_time() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join(LOCK), b"").unwrap();
