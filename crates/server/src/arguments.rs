@@ -142,3 +142,19 @@ impl Arguments {
         self.tls_certificate.is_none() && !is_loopback(self.listen.ip())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[test]
+    fn each_time_has_the_unit_of_its_option() {
+        let given = "terrace-serve store --upload-days 1.5 --idle 2 --piece-time 3 --end-time 4";
+        let options = Arguments::parse_from(given.split(' ')).options().expect("options");
+        assert_eq!(options.upload_age_max, Duration::from_secs(36 * 3600));
+        let times = [options.idle_max, options.piece_time_max, options.end_max];
+        assert_eq!(times.map(|time| time.as_secs()), [2, 3, 4]);
+    }
+}

@@ -114,6 +114,9 @@ mod tests {
         };
         assert_eq!(header("host;x-amz-copy-source;x-amz-date"), None);
         assert_eq!(header("host;x-amz-date").as_deref(), Some("AccessDenied"));
+        // A longer name is another header.
+        let longer = "host;x-amz-copy-source-if-match";
+        assert_eq!(header(longer).as_deref(), Some("AccessDenied"));
         let url = |names: &str| {
             let query =
                 format!("X-Amz-Expires=604800&X-Amz-SignedHeaders={names}&X-Amz-Signature=c");

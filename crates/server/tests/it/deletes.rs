@@ -67,6 +67,17 @@ fn a_list_of_no_keys_or_too_many_is_malformed_and_a_long_key_an_error_of_its_own
     let answer = delete(&client, &[(&long, None), ("a", None)]).expect(200);
     assert_eq!(answer.all("Code"), ["KeyTooLongError"]);
     assert_eq!(answer.all("Deleted"), ["<Key>a</Key>"]);
+    // A quiet request is told of errors alone.
+    let list = format!(
+        "<Delete><Quiet>true</Quiet><Object><Key>{long}</Key></Object>\
+         <Object><Key>a</Key></Object></Delete>"
+    );
+    let answer = client.send("POST", "/bucket", &[("delete", "")], &[], list.as_bytes());
+    let answer = answer.unwrap().expect(200);
+    assert_eq!(
+        (answer.all("Code"), answer.all("Deleted")),
+        (vec!["KeyTooLongError".into()], vec![])
+    );
     assert_eq!(rig.stop(), 0);
 }
 

@@ -143,6 +143,8 @@ fn buckets_are_listed_a_few_at_a_time() {
     let next = client.ask("GET", "/", &[("max-buckets", "2"), ("continuation-token", &token)]);
     let next = next.expect(200);
     assert_eq!((next.all("Name"), next.all("ContinuationToken")), (vec!["ccc".into()], vec![]));
+    let all = client.ask("GET", "/", &[("max-buckets", "3")]).expect(200);
+    assert_eq!((all.all("Name").len(), all.all("ContinuationToken")), (3, vec![]));
     client.ask("GET", "/", &[("max-buckets", "0")]).expect(400);
     assert_eq!(rig.stop(), 0);
 }
