@@ -47,8 +47,19 @@ static void openings(const char *path) {
   GIVES(TERRACE_CODE_OPTION, terrace_store_open(TEXT(path), &options, &store));
   HOLDS(strstr(terrace_error_message(), "sliced") != NULL);
   options.system = TEXT("bluefs:factor=5");
+  options.durability = TERRACE_DURABILITY_UNLOGGED;
   store = open_store(path, &options);
   HOLDS(tells(store, "\"flushes\":0"));
+  /* Batches, too, are written with the durability of the options. */
+  TerraceBatch *batch = NULL;
+  OK(terrace_batch_new(&batch));
+  OK(terrace_batch_put(batch, terrace_store_default(store), TEXT("batch"), EMPTY));
+  OK(terrace_write(store, batch, TERRACE_DURABILITY_DEFAULT));
+  OK(terrace_put(terrace_store_default(store), TEXT("put"), EMPTY, TERRACE_DURABILITY_DEFAULT));
+  terrace_batch_free(batch);
+  HOLDS(tells(store, "\"write_amplification\":{\"log\":0.0"));
+  OK(terrace_delete(terrace_store_default(store), TEXT("batch"), TERRACE_DURABILITY_DEFAULT));
+  OK(terrace_delete(terrace_store_default(store), TEXT("put"), TERRACE_DURABILITY_DEFAULT));
   TerraceStore *second = NULL;
   GIVES(TERRACE_CODE_IN_USE, terrace_store_open(TEXT(path), NULL, &second));
   OK(terrace_store_sync(store));
