@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
+use hyper::header::{CONTENT_RANGE, CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
 use hyper::{Method, Request, Response, StatusCode};
 use s3s::Body;
 use s3s::service::S3Service;
@@ -85,8 +85,12 @@ impl Front {
                 }
                 _ => response,
             };
-            // An object in memory may be a document, too.
-            if note.operation() == Some("GetObject") { response } else { with_references(response) }
+            match note.operation() {
+                // An object in memory may be a document, too.
+                Some("GetObject") => response,
+                Some("HeadObject") => with_status_of_part(response),
+                _ => with_references(response),
+            }
         };
         let latency = runner::now().since(begun);
         let operation = if is_admin { "admin" } else { note.operation().unwrap_or("none") };
@@ -110,6 +114,14 @@ impl Front {
             }
         }
     }
+}
+
+/// The answer to HeadObject. The library has the status of a range for reads only.
+fn with_status_of_part(mut response: Response<Body>) -> Response<Body> {
+    if response.status() == StatusCode::OK && response.headers().contains_key(CONTENT_RANGE) {
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+    }
+    response
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
