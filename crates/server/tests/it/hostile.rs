@@ -77,6 +77,13 @@ pub(crate) fn malformed(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
+/// Checks that an answer to a malformed request is one of HTTP. A request that one changed byte has
+/// made one of HTTP/1.0 has an answer of this version.
+pub(crate) fn check_answer(answer: &[u8]) {
+    let is_answer = [&b"HTTP/1.1 "[..], b"HTTP/1.0 "].iter().any(|begin| answer.starts_with(begin));
+    assert!(answer.is_empty() || is_answer, "{:?}", String::from_utf8_lossy(answer));
+}
+
 #[test]
 fn malformed_and_half_sent_requests_leave_the_server_as_it_was() {
     let store = Store::new(Medium::Directory, 0);
@@ -95,7 +102,7 @@ fn malformed_and_half_sent_requests_leave_the_server_as_it_was() {
                 let _ = stream.shutdown(std::net::Shutdown::Write);
                 let mut answer = Vec::new();
                 let _ = stream.read_to_end(&mut answer);
-                assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 "), "seed {seed}");
+                check_answer(&answer);
             }
         }
         assert_eq!(client.get("/bucket/kept").expect(200).body, b"kept", "seed {seed}");
@@ -103,6 +110,19 @@ fn malformed_and_half_sent_requests_leave_the_server_as_it_was() {
     }
     assert_eq!(rig.stop(), 0);
     store.check();
+}
+
+#[test]
+fn a_request_of_an_old_version_has_an_answer() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    let mut stream = TcpStream::connect(rig.address).unwrap();
+    stream.write_all(b"GET /-/health HTTP/1.0\r\nhost: localhost\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    assert!(answer.starts_with(b"HTTP/1.0 200 "), "{:?}", String::from_utf8_lossy(&answer));
+    check_answer(&answer);
+    assert_eq!(rig.stop(), 0);
 }
 
 #[test]
