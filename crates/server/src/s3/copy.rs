@@ -1,13 +1,17 @@
 //! CopyObject and UploadPartCopy: the bytes are read and written in the server, in pieces.
 //!
 //! An object that is copied onto itself with new metadata keeps its body: only its entry changes.
+//!
+//! A copy has the checksum of its source, or one that is computed by the algorithm that the client
+//! names. That one needs the bytes, and the object is then written anew.
 
 use std::sync::Arc;
 
 use s3s::crypto::{Checksum as _, Md5};
 use s3s::dto::{
-    CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopyPartResult, CopySource,
-    MetadataDirective, Range, TaggingDirective, UploadPartCopyInput, UploadPartCopyOutput,
+    ChecksumAlgorithm, CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopyPartResult,
+    CopySource, MetadataDirective, Range, TaggingDirective, UploadPartCopyInput,
+    UploadPartCopyOutput,
 };
 use s3s::{S3ErrorCode, S3Request, S3Response, S3Result};
 use terrace_env::runner;
@@ -16,11 +20,13 @@ use super::answer::{etag, refusal, time};
 use super::attributes::HasAttributes;
 use super::blocking::blocking;
 use super::conditions::{self, OfRead};
+use super::digests::{Digests, set_checksum};
+use super::intake::{BODY_MAX, Intaken};
 use super::multipart;
 use super::operations::{Operations, check_key};
 use super::unsupported;
 use crate::access::{Need, check_source};
-use crate::objects::{Body, Condition, Found, NewBody, ObjectRecord, Objects, StoredBody};
+use crate::objects::{Body, Condition, Found, ObjectRecord, Objects, StoredBody};
 
 /// Bucket and key of the source.
 fn source_of(source: CopySource) -> S3Result<(String, String)> {
@@ -45,21 +51,34 @@ fn is_new(directive: Option<&str>) -> S3Result<bool> {
     }
 }
 
+/// Checks the size of a source, which is that of a put at most: a longer copy takes longer than
+/// clients wait for an answer.
+fn check_size(size: u64) -> S3Result<()> {
+    if size <= BODY_MAX {
+        return Ok(());
+    }
+    let message =
+        format!("expected a source of at most {BODY_MAX} bytes, found {size}; copy it in parts");
+    Err(refusal(S3ErrorCode::InvalidRequest, message))
+}
+
 /// Copies bytes of a body to a new file.
 async fn to_file(
     objects: &Arc<Objects>,
     bucket: String,
     body: StoredBody,
+    digests: Digests,
     (at, end): (u64, u64),
-) -> S3Result<NewBody> {
+) -> S3Result<Intaken> {
     let begun = Arc::clone(objects);
-    let mut file = blocking(move || begun.begin_body(&bucket, Some(end - at))).await?;
-    let mut at = at;
+    let new = blocking(move || begun.begin_body(&bucket, Some(end - at))).await?;
+    let (mut file, mut at) = (Intaken { body: new, digests }, at);
     while at < end {
         let body = body.clone();
         (file, at) = blocking(move || {
             let piece = body.read(at, end)?;
-            file.append(&piece)?;
+            file.digests.update(&piece);
+            file.body.append(&piece)?;
             Ok((file, at + piece.len() as u64))
         })
         .await?;
@@ -80,6 +99,9 @@ pub(super) async fn object(
     let new_metadata = is_new(input.metadata_directive.as_ref().map(MetadataDirective::as_str))?;
     let new_tags = is_new(input.tagging_directive.as_ref().map(TaggingDirective::as_str))?;
     let given = input.attributes()?;
+    let algorithm = input.checksum_algorithm.take();
+    let algorithm = algorithm.as_ref().map(ChecksumAlgorithm::as_str);
+    let mut digests = Digests::asked(algorithm)?;
     let conditions = OfRead {
         if_match: input.copy_source_if_match.take(),
         if_none_match: input.copy_source_if_none_match.take(),
@@ -100,7 +122,8 @@ pub(super) async fn object(
         record.modified = runner::date().0;
     };
     let objects = of.objects();
-    let record = if (&from_bucket, &from_key) == (&bucket, &key) {
+    let is_itself = (&from_bucket, &from_key) == (&bucket, &key);
+    let record = if is_itself && algorithm.is_none() {
         if !new_metadata && !new_tags {
             let message = "expected new metadata for a copy of an object onto itself";
             return Err(refusal(S3ErrorCode::InvalidRequest, message));
@@ -119,25 +142,37 @@ pub(super) async fn object(
         let of = Arc::clone(&objects);
         let Found { mut record, body } = blocking(move || of.get(&from_bucket, &from_key)).await?;
         conditions.check_source(&record)?;
+        check_size(record.size)?;
+        let condition = match condition {
+            Condition::Always | Condition::Present if is_itself => {
+                Condition::Etag(vec![record.etag()])
+            }
+            other => other,
+        };
         change(&mut record);
-        let body = if record.size <= objects.options().entry_max {
+        let (body, computed) = if record.size <= objects.options().entry_max {
             let size = record.size;
             let bytes = blocking(move || gathered(&body, size)).await?;
+            digests.update(&bytes);
             let md5 = Md5::checksum(&bytes);
-            Body::Bytes(bytes.into(), md5)
+            (Body::Bytes(bytes.into(), md5), digests.verify(&md5)?)
         } else {
-            Body::File(to_file(&objects, bucket.clone(), body, (0, record.size)).await?)
+            let bytes = (0, record.size);
+            let file = to_file(&objects, bucket.clone(), body, digests, bytes).await?;
+            let computed = file.digests.verify(&file.body.md5())?;
+            (Body::File(file.body), computed)
         };
         // A checksum of parts is no checksum of the copy, which has none.
-        let attributes = (record.attributes, record.checksum);
+        let attributes = (record.attributes, computed.or(record.checksum));
         let put = move || objects.put((&bucket, &key), body, attributes, &condition);
         blocking(put).await?
     };
-    let result = CopyObjectResult {
+    let mut result = CopyObjectResult {
         e_tag: Some(etag(record.etag())),
         last_modified: Some(time(record.modified)),
         ..CopyObjectResult::default()
     };
+    set_checksum!(result, &record.checksum);
     let copy_object_result = Some(result);
     Ok(S3Response::new(CopyObjectOutput { copy_object_result, ..CopyObjectOutput::default() }))
 }
@@ -192,9 +227,11 @@ pub(super) async fn part(
         None => 0..record.size,
         Some(text) => range_of(&text, record.size)?,
     };
+    check_size(range.end - range.start)?;
     let (bucket, key) = (input.bucket, input.key);
-    let file = to_file(&objects, bucket.clone(), body, (range.start, range.end)).await?;
-    let put = move || objects.put_part((&bucket, &key), (id, number), file, None);
+    let (bytes, none) = ((range.start, range.end), Digests::asked(None)?);
+    let file = to_file(&objects, bucket.clone(), body, none, bytes).await?;
+    let put = move || objects.put_part((&bucket, &key), (id, number), file.body, None);
     let part = blocking(put).await?;
     let copy_part_result = Some(CopyPartResult {
         e_tag: Some(etag(part.etag())),

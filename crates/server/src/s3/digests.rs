@@ -54,6 +54,17 @@ macro_rules! has_digests {
 
 has_digests!(PutObjectInput, UploadPartInput);
 
+/// The sums by some of the algorithms.
+fn hasher(is_due: [bool; 5]) -> ChecksumHasher {
+    ChecksumHasher {
+        crc32: is_due[0].then(Crc32::new),
+        crc32c: is_due[1].then(Crc32c::new),
+        crc64nvme: is_due[2].then(Crc64Nvme::new),
+        sha1: is_due[3].then(Sha1::new),
+        sha256: is_due[4].then(Sha256::new),
+    }
+}
+
 impl Digests {
     /// The checksums of a request.
     pub(super) fn of<T: HasDigests>(request: &mut S3Request<T>) -> Self {
@@ -65,16 +76,27 @@ impl Digests {
         let named = |at: usize| named.as_deref() == Some(ALGORITHMS[at]);
         let is_in_trailer: [bool; 5] =
             std::array::from_fn(|at| trailer.split(',').any(|name| name.trim() == header(at)));
-        let is_due = |at: usize| given[at].is_some() || is_in_trailer[at] || named(at);
-        let hasher = ChecksumHasher {
-            crc32: is_due(0).then(Crc32::new),
-            crc32c: is_due(1).then(Crc32c::new),
-            crc64nvme: is_due(2).then(Crc64Nvme::new),
-            sha1: is_due(3).then(Sha1::new),
-            sha256: is_due(4).then(Sha256::new),
-        };
+        let is_due =
+            std::array::from_fn(|at| given[at].is_some() || is_in_trailer[at] || named(at));
+        let hasher = hasher(is_due);
         let trailers = request.trailing_headers.clone();
         Self { hasher, md5, given, is_in_trailer, trailers }
+    }
+
+    /// The checksum that the client wants computed, if it names an algorithm.
+    pub(super) fn asked(algorithm: Option<&str>) -> S3Result<Self> {
+        if let Some(other) = algorithm.filter(|named| !ALGORITHMS.contains(named)) {
+            let message = format!("checksum algorithm: expected one of S3, found {other}");
+            return Err(refusal(S3ErrorCode::InvalidRequest, message));
+        }
+        let is_asked = std::array::from_fn(|at| algorithm == Some(ALGORITHMS[at]));
+        Ok(Self {
+            hasher: hasher(is_asked),
+            md5: None,
+            given: Default::default(),
+            is_in_trailer: [false; 5],
+            trailers: None,
+        })
     }
 
     /// Takes bytes of the body.

@@ -30,7 +30,7 @@ use crate::objects::{CHUNK, NewBody, Objects};
 /// Wait for a piece after which the open zone is given up.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Most bytes of one body: those of a put in S3.
-const BODY_MAX: u64 = 5 << 30;
+pub(super) const BODY_MAX: u64 = 5 << 30;
 
 /// See the [module](self).
 pub(super) struct Intake {

@@ -5,6 +5,7 @@
 
 mod chunks;
 mod client;
+mod copies;
 mod crowds;
 mod cuts;
 mod dashboards;
