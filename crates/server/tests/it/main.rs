@@ -10,6 +10,7 @@ mod crowds;
 mod cuts;
 mod dashboards;
 mod deletes;
+mod drives;
 mod exits;
 mod hostile;
 mod kills;
