@@ -2,11 +2,11 @@
 //! depend on the machine, so run nothing else meanwhile.
 //!
 //! `append`, `depth`, `mount` and `pick` are examples of the crates that they measure, run in a
-//! release build. Words after `--` are handed to the example. `growth`, `peers`, `reference` and
-//! `rocksdb` are in files of their own.
+//! release build. Words after `--` are handed to the example. `growth`, `peers`, `reference`,
+//! `rocksdb` and `server` are in files of their own.
 
 use crate::workspace::Workspace;
-use crate::{growth, peers, reference, rocksdb, step};
+use crate::{growth, peers, reference, rocksdb, server, step};
 
 /// Which benchmark to run.
 #[derive(clap::Subcommand)]
@@ -29,6 +29,9 @@ pub(crate) enum Bench {
     /// Processor time of RocksDB on a drive, compared with the machine's ordinary file system; or
     /// its space efficiency
     Rocksdb(rocksdb::Compared),
+    /// Puts and gets of objects by S3, on a directory and on an emulated drive, next to a server on
+    /// plain files
+    Server(server::Arguments),
 }
 
 /// Arguments for an example.
@@ -50,6 +53,7 @@ pub(crate) fn run(workspace: &Workspace, bench: &Bench) -> anyhow::Result<()> {
         Bench::Peers(arguments) => return peers::run(workspace, arguments),
         Bench::Reference(arguments) => return reference::run(workspace, arguments),
         Bench::Rocksdb(compared) => return rocksdb::compare(workspace, *compared),
+        Bench::Server(arguments) => return server::run(workspace, arguments),
     };
     let words = ["run", "--quiet", "--release", "--package", package, "--example", example];
     step::command(workspace.cargo(words).arg("--").args(rest))

@@ -31,6 +31,7 @@ mod reference;
 mod rocksdb;
 mod rocksdbjni;
 mod series;
+mod server;
 mod soak;
 mod spent;
 mod step;
