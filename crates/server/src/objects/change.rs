@@ -150,7 +150,9 @@ impl Objects {
     pub fn delete(&self, bucket: &str, name: &str, condition: &Condition) -> Result<bool, Fault> {
         let old = self.change(|entries| {
             check_bucket(entries, bucket)?;
-            delete_in(entries, bucket, name, condition)
+            let old = delete_in(entries, bucket, name, condition)?;
+            self.confirm(old.is_some())?;
+            Ok(old)
         })?;
         self.remove(old.as_ref().map_or(&[], ObjectRecord::segments));
         Ok(old.is_some())
@@ -198,6 +200,7 @@ impl Objects {
                 Err(fault) => return Err(fault),
             }
         }
+        self.confirm(done.iter().any(|one| matches!(one, Ok(true))))?;
         transaction.commit_with(Durability::Synced)?;
         self.remove(&removed);
         Ok(done)

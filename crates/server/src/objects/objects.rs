@@ -92,6 +92,12 @@ impl Objects {
         }
     }
 
+    /// Before a change that writes nothing is acknowledged: makes the state that it has read
+    /// durable. It may come from a change whose sync failed, which shows and can still be lost.
+    pub(super) fn confirm(&self, has_written: bool) -> Result<(), Fault> {
+        if has_written { Ok(()) } else { Ok(self.db.sync()?) }
+    }
+
     /// Removes files that no entry names any more. A failure is no error of the caller's change,
     /// which has been made: the next opening removes them.
     pub(super) fn remove(&self, segments: &[Segment]) {

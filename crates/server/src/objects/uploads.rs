@@ -165,6 +165,7 @@ impl Objects {
             let upload = match check_upload(entries, bucket, name, id) {
                 Err(Fault::NoSuchUpload) => {
                     let record = completed(entries, (bucket, name), chosen)?;
+                    self.confirm(false)?;
                     return Ok((record, None, Parts::new()));
                 }
                 upload => upload?,

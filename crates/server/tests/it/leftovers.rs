@@ -3,10 +3,17 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 
+use terrace::{Db, MemoryStore, Options};
+use terrace_env::random::Random;
 use terrace_env::runner;
-use terrace_server::objects::{Attributes, CHUNK, Fault, Objects, ObjectsOptions};
+use terrace_env::store::{CrashMode, Failure};
+use terrace_server::objects::{
+    Attributes, Body, CHUNK, Chosen, ChosenPart, Condition, Fault, Objects, ObjectsOptions,
+    PartRecord, UploadId,
+};
 
 use crate::client::read_answer;
 use crate::rig::{MEDIA, Medium, Rig, Store, bytes};
@@ -230,4 +237,77 @@ fn a_body_that_ends_early_leaves_nothing() {
     assert_eq!(rig.objects.body_files(), 0);
     assert_eq!(rig.stop(), 0);
     store.check();
+}
+
+/// Whatever operation of the medium fails: after a power cut, acknowledged changes are there, and
+/// each object has its files. A change that failed may have happened or not, and is tried again.
+#[test]
+fn changes_that_fail_at_any_operation_are_acknowledged_only_if_they_last() {
+    for failure in [Failure::Once, Failure::Sticky] {
+        let mut failures = 0;
+        while runner::simulate(1, move || fail_at(failures, failure)) {
+            failures += 1;
+        }
+        assert!(failures > 10, "{failures} operations");
+    }
+}
+
+fn put_file(objects: &Objects, key: &str) -> Result<(), Fault> {
+    let mut body = objects.begin_body("bucket", Some(100_000))?;
+    body.append(&bytes(1, 100_000))?;
+    let nothing = (Attributes::default(), None);
+    objects.put(("bucket", key), Body::File(body), nothing, &Condition::Always).map(drop)
+}
+
+fn put_part(objects: &Objects, id: UploadId) -> Result<PartRecord, Fault> {
+    let mut body = objects.begin_body("bucket", Some(1000))?;
+    body.append(&bytes(2, 1000))?;
+    objects.put_part(("bucket", "d"), (id, 1), body, None)
+}
+
+/// Makes changes; the operation of this number fails. Returns whether there was one.
+fn fail_at(number: u64, failure: Failure) -> bool {
+    let store = Arc::new(MemoryStore::new());
+    let db = Db::open(store.clone(), Options::default()).unwrap();
+    let (objects, _) = Objects::open(&db, OPTIONS).unwrap();
+    objects.create_bucket("bucket").unwrap();
+    ["a", "b", "c"].iter().for_each(|key| put_file(&objects, key).unwrap());
+    let id = objects.begin_upload("bucket", "d", Attributes::default()).unwrap();
+    let part = put_part(&objects, id).unwrap();
+    let begun = store.operations();
+    store.fail_at(begun + number, failure);
+    let put = put_file(&objects, "a");
+    let of_both = ["a", "b"].map(|key| (key.to_owned(), Condition::Always));
+    let mut deleted = objects.delete_all("bucket", &of_both);
+    let parts = vec![ChosenPart { number: 1, etag: part.etag(), checksum: None }];
+    let chosen = Chosen { parts, size: None, whole: None };
+    let delete = |key| objects.delete("bucket", key, &Condition::Always);
+    let complete = || objects.complete(("bucket", "d"), id, &chosen, &Condition::Always);
+    let mut completed = complete();
+    deleted.push(delete("c"));
+    // As clients do.
+    for (key, deleted) in ["a", "b", "c"].into_iter().zip(&mut deleted) {
+        if deleted.is_err() {
+            *deleted = delete(key);
+        }
+    }
+    if completed.is_err() {
+        completed = complete();
+    }
+    let has_failed = store.operations() > begun + number;
+    let survivor = store.crash(CrashMode::DropUnsynced, &mut Random::seeded(1));
+    drop(objects);
+    // It may have failed before.
+    let _ = db.close();
+    let db = Db::open(Arc::new(survivor), Options::default()).unwrap();
+    let (objects, swept) = Objects::open(&db, OPTIONS).unwrap();
+    let of = format!("operation {number}, {failure:?}: {put:?}, {deleted:?}, {completed:?}");
+    assert_eq!(swept.missing, 0, "{of}");
+    for (key, deleted) in ["a", "b", "c"].into_iter().zip(deleted) {
+        assert!(deleted.is_err() || objects.head("bucket", key).is_err(), "{key}, {of}");
+    }
+    assert!(completed.is_err() || objects.head("bucket", "d").is_ok(), "{of}");
+    drop(objects);
+    db.close().unwrap();
+    has_failed
 }

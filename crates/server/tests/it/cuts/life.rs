@@ -25,6 +25,7 @@ enum Change {
     Put(String, Bytes),
     Copy(String, String),
     Delete(String),
+    DeleteAll(Vec<String>),
     Begin(String),
     Part(String, u16, Bytes),
     Complete(String),
@@ -56,7 +57,8 @@ impl<'a> Life<'a> {
                 Some(from) => Change::Copy(from.clone(), key),
                 None => Change::Put(key, bytes(random, 900_000)),
             },
-            7 => Change::Delete(key),
+            7 if random.random_bool(0.5) => Change::Delete(key),
+            7 => Change::DeleteAll(self.world.objects.keys().take(3).cloned().collect()),
             _ if uploads.is_empty() => Change::Begin(key),
             number => {
                 let key = uploads[random.random_range(0..uploads.len())].clone();
@@ -89,6 +91,9 @@ impl<'a> Life<'a> {
             Change::Delete(key) => {
                 after.objects.remove(key);
             }
+            Change::DeleteAll(keys) => keys.iter().for_each(|key| {
+                after.objects.remove(key);
+            }),
             Change::Begin(key) => {
                 after.uploads.entry(key.clone()).or_default();
             }
@@ -116,6 +121,12 @@ impl<'a> Life<'a> {
             Change::Copy(from, to) => world::copy(objects, from, to)?,
             Change::Delete(key) => {
                 objects.delete(BUCKET, key, &Condition::Always)?;
+            }
+            Change::DeleteAll(keys) => {
+                let wanted = keys.iter().map(|key| (key.clone(), Condition::Always));
+                for done in objects.delete_all(BUCKET, &wanted.collect::<Vec<_>>()) {
+                    done?;
+                }
             }
             Change::Begin(key) => {
                 objects.begin_upload(BUCKET, key, Default::default())?;
