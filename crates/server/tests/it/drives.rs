@@ -194,8 +194,8 @@ fn deletes_leave_little_dead_space() {
     for full in [60, 85] {
         let (efficiency, amplification) = runner::simulate(1, move || life_of_deletes(full));
         println!(
-            "{full} % of the space for puts: {:.1} % of the zones in use are live, {amplification:.2} \
-             bytes written for one",
+            "{full} % of the space for puts: {:.1} % of the zones in use are live, \
+             {amplification:.2} bytes written for one",
             efficiency * 100.0
         );
         assert!(efficiency > 0.5);

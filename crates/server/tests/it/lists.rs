@@ -37,10 +37,46 @@ fn a_list_from_within_a_common_prefix_goes_on_after_all_of_its_keys() {
             let listed = client.ask("GET", "/bucket", query).expect(200);
             assert_eq!(items(&listed), expected, "{prefix} {position} {after}");
         }
+        // A delimiter of two characters.
+        let query = [("list-type", version), ("delimiter", "/d"), (position, "a/d/1")];
+        let query = if version == "1" { &query[1..] } else { &query[..] };
+        assert_eq!(items(&client.ask("GET", "/bucket", query).expect(200)), ["b"]);
         let query = [("list-type", version), (position, "a/b/1")];
         let query = if version == "1" { &query[1..] } else { &query[..] };
         let listed = client.ask("GET", "/bucket", query).expect(200);
         assert_eq!(items(&listed), ["a/b/2", "a/c", "a/d/1", "b"]);
+    }
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
+fn uploads_are_listed_after_a_key_or_one_of_its_uploads() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    let begin = |key| client.ask("POST", &format!("/bucket/{key}"), &[("uploads", "")]).expect(200);
+    let mut begun: Vec<(String, String)> = ["a", "a", "a", "b", "c", "c"]
+        .map(|key| (key.into(), begin(key).all("UploadId").remove(0)))
+        .into();
+    begun.sort();
+    let list = |more: &[(&str, &str)]| {
+        let query = [&[("uploads", "")][..], more].concat();
+        let listed = client.ask("GET", "/bucket", &query).expect(200);
+        let found: Vec<_> = listed.all("Key").into_iter().zip(listed.all("UploadId")).collect();
+        (found, listed)
+    };
+    assert_eq!(list(&[]).0, begun);
+    assert_eq!(list(&[("key-marker", "a")]).0, begun[3..]);
+    for (number, (key, id)) in begun.iter().enumerate() {
+        let after = [("key-marker", key.as_str()), ("upload-id-marker", id.as_str())];
+        assert_eq!(list(&after).0, begun[number + 1..], "{number}");
+        // Each page ends with a position that the next one goes on from.
+        let (page, listed) = list(&[&after[..], &[("max-uploads", "1")]].concat());
+        let next: Vec<_> =
+            listed.all("NextKeyMarker").into_iter().zip(listed.all("NextUploadIdMarker")).collect();
+        let is_last = number + 2 >= begun.len();
+        assert_eq!(next, if is_last { vec![] } else { page }, "{number}");
     }
     assert_eq!(rig.stop(), 0);
 }

@@ -1,6 +1,6 @@
 //! Objects as a client sees them: puts, gets, conditions, lists, copies, uploads in parts.
 
-use s3s::crypto::{Checksum as _, Md5};
+use s3s::crypto::{Checksum as _, Crc32, Md5};
 use terrace_env::runner;
 use terrace_server::objects::CHUNK;
 
@@ -487,6 +487,10 @@ fn an_unchanged_object_is_named_by_its_etag_and_an_empty_one_has_no_ranges() {
     let list = format!("\"other\", W/{}, \"third\"", etag(b"a"));
     with(&client, "GET", "/bucket/a", &[("if-none-match", &list)]).expect(304);
     with(&client, "GET", "/bucket/a", &[("if-match", &list)]).expect(200);
+    // A date has no fraction of a second.
+    let date = with(&client, "HEAD", "/bucket/a", &[]).headers["last-modified"].clone();
+    with(&client, "GET", "/bucket/a", &[("if-modified-since", &date)]).expect(304);
+    with(&client, "GET", "/bucket/a", &[("if-unmodified-since", &date)]).expect(200);
     let others = "\"other\", \"third\"";
     with(&client, "GET", "/bucket/a", &[("if-none-match", others)]).expect(200);
     with(&client, "GET", "/bucket/a", &[("if-match", others)]).expect(412);
@@ -524,6 +528,17 @@ fn a_range_that_is_none_or_of_another_object_is_answered_by_the_whole_object() {
         }
         let outside = with(&client, method, "/bucket/a", &[("range", "bytes=10-")]).expect(416);
         assert_eq!(outside.headers["content-range"], "bytes */10");
+    }
+    // A checksum is that of the whole object.
+    let crc = base64_simd::STANDARD.encode_to_string(Crc32::checksum(b"0123456789"));
+    let summed = [("x-amz-checksum-crc32", crc.as_str())];
+    client.send("PUT", "/bucket/a", &[], &summed, b"0123456789").unwrap().expect(200);
+    for method in ["GET", "HEAD"] {
+        for (range, expected) in [("bytes=2-4", None), ("bytes=abc", Some(&crc))] {
+            let headers = [("range", range), ("x-amz-checksum-mode", "ENABLED")];
+            let got = with(&client, method, "/bucket/a", &headers);
+            assert_eq!(got.headers.get("x-amz-checksum-crc32"), expected, "{method} {range}");
+        }
     }
     let now = with(&client, "HEAD", "/bucket/a", &[]).expect(200);
     let past = "Mon, 01 Jan 2001 00:00:00 GMT";
