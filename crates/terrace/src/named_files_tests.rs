@@ -282,6 +282,34 @@ fn calls_that_copy_one_sealed_file_at_once_lose_nothing() {
 }
 
 #[test]
+fn a_file_that_is_moved_while_it_is_copied_has_its_new_name_alone() {
+    for seed in test_seeds(20) {
+        runner::simulate(seed, || {
+            let files = slow_files(seed);
+            write(&files, "a", b"1");
+            let moved = Arc::clone(&files);
+            let mover = runner::spawn("mover", move || {
+                moved.rename("a", "b").unwrap();
+                moved.rename("b", "c").unwrap();
+            });
+            runner::sleep(Duration::from_millis(seed % 5));
+            // The name may be gone already.
+            match files.append_to("a") {
+                Ok(mut writer) => {
+                    writer.append(b"2").unwrap();
+                    writer.sync().unwrap();
+                }
+                Err(error) => assert!(matches!(error, StoreError::NameNotFound(_)), "{error}"),
+            }
+            mover.join();
+            let names: Vec<String> = files.list("").into_iter().map(|(name, _)| name).collect();
+            assert_eq!(names, ["c"], "seed {seed}");
+            assert!(read(&files, "c").starts_with(b"1"));
+        });
+    }
+}
+
+#[test]
 fn a_file_keeps_its_time_under_another_hint() {
     let files = files();
     write(&files, "a", b"1");

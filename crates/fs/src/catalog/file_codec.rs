@@ -120,3 +120,22 @@ fn first_out_of_order(runs: &[LogRun], durable: Option<LogMark>, end: u32) -> Op
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_fits_from_the_blocks_of_a_file_to_the_most_that_one_may_have() {
+        let (block, none) = (BLOCK as u64, ExtentMap::default());
+        let most = u64::from(u32::MAX) * block;
+        for kind in [FileKind::Table, FileKind::Client] {
+            for (size, fits) in [(0, true), (most, true), (most + 1, false), (u64::MAX, false)] {
+                assert_eq!(size_fits(kind, size, &none, 0), fits, "{kind:?}, {size}");
+            }
+        }
+        for (size, fits) in [(0, true), (3 * block, true), (3 * block + 1, false)] {
+            assert_eq!(size_fits(FileKind::Log, size, &none, 3), fits, "a log, {size}");
+        }
+    }
+}

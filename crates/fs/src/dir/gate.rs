@@ -71,3 +71,34 @@ impl Drop for Pass {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use terrace_env::runner;
+
+    use super::*;
+
+    #[test]
+    fn a_gate_is_shut_when_the_last_pass_is_back() {
+        runner::simulate(1, || {
+            let gate = Arc::new(Gate::default());
+            let begun = runner::now();
+            let passes: Vec<_> = (1..=3)
+                .map(|seconds| {
+                    let gate = Arc::clone(&gate);
+                    runner::spawn("writer", move || {
+                        let _pass = gate.pass().expect("an open gate");
+                        runner::sleep(Duration::from_secs(seconds));
+                    })
+                })
+                .collect();
+            runner::sleep(Duration::from_millis(1));
+            gate.shut();
+            assert!(runner::now().since(begun) >= Duration::from_secs(3), "shut before");
+            assert!(matches!(gate.pass(), Err(StoreError::Closed)));
+            passes.into_iter().for_each(runner::JoinHandle::join);
+        });
+    }
+}

@@ -71,6 +71,8 @@ mod files;
 mod fuzz;
 mod gate;
 mod handle_pool;
+#[cfg(test)]
+mod ids_tests;
 mod inspect;
 mod journal;
 mod log_index;

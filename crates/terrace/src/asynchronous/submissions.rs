@@ -299,6 +299,24 @@ mod tests {
     }
 
     #[test]
+    fn actors_are_started_once() {
+        runner::simulate(1, || {
+            let db = db();
+            for _ in 0..3 {
+                wait(&get(&db).unwrap()).unwrap();
+                let (promise, awaited) = promise();
+                let done = |_: &Engine| -> Delivery { Box::new(move || promise.keep(Ok(()))) };
+                let call = Job::Call(Box::new(done));
+                db.inner.submissions.submit(&db.inner.engine, call).unwrap();
+                wait(&awaited).unwrap();
+            }
+            let actors = db.inner.submissions.actors.lock().len();
+            assert_eq!(actors, READERS + 1 + CALLERS);
+            db.close().unwrap();
+        });
+    }
+
+    #[test]
     fn a_long_read_keeps_no_get_waiting() {
         runner::simulate(1, || {
             let db = db();

@@ -276,3 +276,21 @@ impl fmt::Debug for Reader {
         f.debug_struct("Reader").field("sequence", &sequence).field("max_age", max_age).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_is_that_which_an_older_view_has_met_at_the_same_place() {
+        let damage = |offset| -> Error {
+            let (region, expected, got) = ("file 7".into(), "a block".into(), "another".into());
+            StoreError::Corruption { region, offset, expected, got }.into()
+        };
+        assert!(is_damage(Some(&damage(1)), &damage(1)));
+        assert!(!is_damage(Some(&damage(1)), &damage(2)), "the writer may have freed the first");
+        assert!(!is_damage(None, &damage(1)));
+        let moved = outrun(&damage(1));
+        assert!(!is_damage(Some(&moved), &moved));
+    }
+}

@@ -318,8 +318,12 @@ mod tests {
             assert_eq!(activity.latencies().gets.measured, 1, "another client changes nothing");
             runner::sleep(PERIOD);
             assert_eq!(activity.latencies().gets.measured, 1, "the period before");
-            runner::sleep(2 * PERIOD);
+            runner::sleep(PERIOD);
             assert_eq!(activity.latencies().gets.measured, 0);
+            let begun = (0..ONE_IN).find_map(|_| activity.begin(Call::Get)).expect("one of them");
+            activity.end(Call::Get, begun);
+            runner::sleep(2 * PERIOD);
+            assert_eq!(activity.latencies().gets.measured, 0, "no look between");
         });
     }
 

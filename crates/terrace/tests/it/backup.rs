@@ -13,7 +13,7 @@ use terrace::{
     MemoryStore, Options, Store, TableComparison,
 };
 use terrace_env::random::{Random, RngCore};
-use terrace_env::store::FileKind;
+use terrace_env::store::{CrashMode, Failure, FileKind};
 use terrace_env::{Cause, runner, test_seeds};
 use terrace_fs::dir::{DirOptions, DirStore, MemoryFiles};
 use terrace_fs::{Access, Fs, MountOptions};
@@ -351,6 +351,33 @@ fn a_whole_comparison_replaces_damaged_tables_of_the_backup() {
     damage_is_replaced(TableComparison::Whole, |bytes| {
         let middle = bytes.len() / 3;
         bytes[middle] ^= 1;
+    });
+}
+
+#[test]
+fn a_table_of_the_backup_that_cannot_be_read_is_replaced() {
+    runner::simulate(5, || {
+        let (_, db, _) = filled(5, 2000);
+        db.wait_idle().unwrap();
+        let (first, random) = (Arc::new(MemoryStore::new()), &mut Random::seeded(5));
+        let tables = db.backup(first.clone()).unwrap().tables;
+        let again = |target: Arc<MemoryStore>| {
+            db.backup_watched(target, TableComparison::Whole, &mut |_, _| {})
+        };
+        let mut replaced = 0;
+        for number in 0.. {
+            let target = Arc::new(first.crash(CrashMode::KeepUnsynced, random));
+            target.fail_at(number, Failure::Once);
+            let copied = again(target.clone());
+            if target.operations() <= number {
+                assert_eq!(copied.unwrap().kept_tables, tables, "no operation has failed");
+                break;
+            }
+            // A backup that goes on after a failure has copied the table that it could not read.
+            replaced += copied.map_or(0, |copied| copied.tables - copied.kept_tables);
+        }
+        assert!(replaced >= tables, "{replaced} of {tables} tables");
+        db.close().unwrap();
     });
 }
 

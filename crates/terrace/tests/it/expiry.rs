@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use terrace::{
-    Batch, ByteCount, Compression, Date, Db, ErrorKind, FormatOptions, MemoryStore, Options, System,
+    Batch, ByteCount, Compression, Date, Db, Durability, ErrorKind, FormatOptions, MemoryStore,
+    Options, System,
 };
 use terrace_env::random::{Random, RngCore};
 use terrace_env::runner;
+use terrace_env::store::Latency;
 
 use crate::devices::{Contents, contents, drive, options_under};
 use crate::rows::for_each_row;
@@ -157,6 +159,35 @@ fn every_handle_writes_entries_that_expire() {
         assert_eq!(count(), 0);
         assert!(db.is_empty(..).unwrap() && users.is_empty(..).unwrap());
     });
+}
+
+/// The swap waits for the sync of an earlier write, and its value expires meanwhile.
+#[test]
+fn a_swap_of_a_value_that_expires_before_its_turn_finds_none() {
+    let late = (0..20).filter(|&seed| {
+        runner::simulate(seed, move || {
+            let latency = Latency::uniform(Duration::from_millis(20));
+            let store = MemoryStore::new().with_latency(seed, latency);
+            let db = Db::open(Arc::new(store), Options::default()).unwrap();
+            let db = db.with_durability(Durability::Synced);
+            let (begun, ttl) = (runner::now(), Duration::from_millis(100));
+            db.put_with_ttl(b"key", b"old", ttl).unwrap();
+            let margin = Duration::from_millis(1);
+            runner::sleep((begun + ttl).since(runner::now()) - margin);
+            let other = db.clone();
+            let writer = runner::spawn("writer", move || {
+                other.put(b"other", b"").unwrap();
+                runner::now()
+            });
+            runner::sleep(margin / 10);
+            let swapped = db.put_if(b"key", Some(b"old"), b"new").unwrap();
+            let is_late = writer.join() > begun + ttl;
+            assert!(!(is_late && swapped), "seed {seed}");
+            db.close().unwrap();
+            is_late
+        })
+    });
+    assert!(late.count() > 5, "the value expires while the swap waits");
 }
 
 #[test]

@@ -138,6 +138,11 @@ impl Client<'_> {
                 self.call(without, || self.files.remove_all(old));
                 self.call(moved, || self.files.rename_all("1/", "2/"));
             }
+            8 if !held.is_empty() => {
+                // A file that is finished is copied.
+                let name = held.keys().nth(self.next as usize % held.len()).unwrap().clone();
+                self.call(held, || self.files.append_to(&name).map(drop));
+            }
             _ => self.replace_all(),
         }
     }

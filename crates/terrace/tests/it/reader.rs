@@ -331,6 +331,26 @@ fn an_image_and_a_directory_are_read_by_path_while_another_opening_has_their_loc
     }
 }
 
+/// Also if it goes into a block of the log that an earlier view has read.
+#[test]
+fn each_small_write_is_seen_by_the_next_look() {
+    let place = tempfile::tempdir().unwrap();
+    let (image, directory) = (place.path().join("drive.img"), place.path().join("store"));
+    let drive = Emulator::create_image(&image, small_drive(), Uuid([7; 16])).unwrap().unsynced();
+    let drive: Arc<dyn Device> = Arc::new(drive);
+    let on_image = Db::create_device(drive, &FormatOptions::default(), small()).unwrap();
+    let in_directory = Db::open_directory(&directory, small()).unwrap();
+    for (path, db) in [(&image, on_image), (&directory, in_directory)] {
+        let db = db.with_durability(Durability::Written);
+        let reader = Db::open_reader(path, small()).unwrap().with_max_age(Duration::ZERO);
+        for number in 0..50u8 {
+            db.put(&[number], b"value").unwrap();
+            assert!(reader.get(&[number]).unwrap().is_some(), "write {number} to {path:?}");
+        }
+        db.close().unwrap();
+    }
+}
+
 /// All bytes at a path.
 fn bytes_of(path: &Path) -> Vec<(std::ffi::OsString, Vec<u8>)> {
     let read = |path: &Path| (path.file_name().unwrap().into(), std::fs::read(path).unwrap());

@@ -9,6 +9,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::{ByteCount, Cause, IoBuf, Lba, Uuid, ZoneId, runner};
@@ -133,6 +134,39 @@ fn flushes_that_come_together_share_a_sync() {
     // One that was first, and then those that came meanwhile; on a slow machine a few more.
     let syncs = disk.syncs() - begun;
     assert!((1..=6).contains(&syncs), "{syncs} syncs for 8 writers");
+}
+
+#[test]
+fn a_write_that_comes_during_a_sync_is_not_synced_by_it() {
+    runner::simulate(1, || {
+        let (disk, drive) = made(Geometry::uniform(ByteCount::kib(32), 40));
+        disk.slow.store(true, Ordering::Relaxed);
+        let drive = Arc::new(drive);
+        let start = |zone: u32| drive.geometry().zone_start(ZoneId(zone));
+        let writers: Vec<_> = (0..4u8)
+            .map(|n| {
+                let (drive, lba) = (Arc::clone(&drive), start(n.into()));
+                runner::spawn("writer", move || {
+                    runner::sleep(Duration::from_millis(10 * u64::from(n)));
+                    write(&drive, lba, n + 1, 1, true).expect("a forced write");
+                })
+            })
+            .collect();
+        writers.into_iter().for_each(runner::JoinHandle::join);
+        assert!(disk.between.lock().is_empty(), "changes that are not on the disk");
+        let found = opened(&disk.cut(&mut Random::seeded(1)));
+        let bytes = [0, 1, 2, 3].map(|zone| block(&found, start(zone).0)[0]);
+        assert_eq!(bytes, [1, 2, 3, 4]);
+    });
+}
+
+#[test]
+fn a_zone_that_has_failed_stays_so_after_a_power_cut_of_the_host() {
+    let (disk, drive) = made(geometry());
+    drive.set_zone_condition(ZoneId(3), ZoneState::ReadOnly).unwrap();
+    assert!(disk.between.lock().is_empty(), "changes that are not on the disk");
+    let found = opened(&disk.cut(&mut Random::seeded(1)));
+    assert_eq!(found.report(ZoneId(3), 1).unwrap()[0].state, ZoneState::ReadOnly);
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use terrace_env::random::Random;
 use terrace_env::{Cause, IoBuf, Lba, ZoneId};
 use terrace_zone::emulator::{FaultPlan, RequestKind};
-use terrace_zone::{Device, DeviceError, Emulator, Op, Request, ZoneState};
+use terrace_zone::{Device, DeviceError, Emulator, Op, PowerCut, Request, ZoneState};
 
 use crate::geometries;
 
@@ -58,6 +59,18 @@ fn a_request_against_the_rules_gets_its_own_error_and_uses_up_no_fault() {
     let wrong = drive.write(Lba(1), data(1, 1), false, CAUSE);
     assert!(matches!(wrong, Err(DeviceError::NotAtWritePointer { .. })));
     assert!(is_medium(drive.write(Lba(0), data(1, 1), false, CAUSE)));
+}
+
+#[test]
+fn a_power_cut_ends_the_failure_of_a_zone_whose_failed_write_was_not_waited_for() {
+    let drive = drive(1, FaultPlan::new(1).fail(RequestKind::Write, 0));
+    let request = |data| Request { op: Op::Write { lba: Lba(0), data, fua: false }, cause: CAUSE };
+    let _ticket = drive.submit(request(data(1, 1)));
+    assert!(is_medium(drive.control(Op::Reset(ZoneId(0)), CAUSE)));
+    drive.power_cut(PowerCut::DropUnflushed, &mut Random::seeded(1)).unwrap();
+    drive.power_on();
+    drive.control(Op::Reset(ZoneId(0)), CAUSE).unwrap();
+    drive.write(Lba(0), data(1, 1), false, CAUSE).unwrap();
 }
 
 #[test]

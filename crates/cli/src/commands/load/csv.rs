@@ -266,6 +266,17 @@ mod tests {
     }
 
     #[test]
+    fn of_two_columns_the_one_that_is_not_the_key_is_the_value() {
+        let lines = ["id,name", "7,Ann"];
+        for (key, value) in [(None, None), (Some("id"), None), (None, Some("name"))] {
+            assert_eq!(read(&mut csv(key, value, true), &lines), [entry("7", "Ann")]);
+        }
+        for value in [None, Some("id")] {
+            assert_eq!(read(&mut csv(Some("name"), value, true), &lines), [entry("Ann", "7")]);
+        }
+    }
+
+    #[test]
     fn long_and_wide_rows_are_read_whole() {
         let wide: Vec<String> = (0..500).map(|at| format!("c{at}")).collect();
         let long = "x".repeat(100_000);
