@@ -12,9 +12,12 @@
 //!   after each [`FLUSH_EVERY`] bytes ([`Medium::flush_if_due`]). Otherwise a sync of the log, for
 //!   which a put waits, would find a full write cache, and would have to wait until the disk has
 //!   emptied it.
-//! - **Shutting**: a medium that is *shut* refuses requests with `Unmounted`, but still reports
-//!   zones. Another mount may own the device by then, and a write by an old handle would destroy
-//!   its data. Shutting waits for requests that are just being handed over, unless a panic unwinds.
+//! - **Shutting**: a medium that is *shut* refuses requests and reports with `Unmounted`. Another
+//!   mount may own the device by then, and a write by an old handle would destroy its data. A shut
+//!   medium has given up its device, and with it the lock of an image, even if handles of the store
+//!   are left. Shutting waits for requests that are just being handed over, and for reads in
+//!   flight, unless a panic unwinds. Another request in flight keeps the device until it has been
+//!   waited for.
 //!
 //! # Threads
 //! Any number of requests may be in flight. Submitting does not wait for the request. Waiting for a
@@ -25,7 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use terrace_env::store::IoCounts;
-use terrace_env::sync::Mutex;
+use terrace_env::sync::{Mutex, RwLock};
 use terrace_env::wait::{WaitCause, WaitCounts};
 use terrace_env::{ByteCount, Cause, DeviceId, FastMap, IoBuf, Users, ZoneId, runner};
 use terrace_zone::{
@@ -49,7 +52,9 @@ pub const FLUSH_EVERY: ByteCount = ByteCount::mib(24);
 
 /// See the [module](self).
 pub(crate) struct Medium {
-    device: Arc<dyn Device>,
+    /// `None` once it is shut.
+    device: RwLock<Option<Arc<dyn Device>>>,
+    users: Users,
     /// The shape as it is shown: that of a device without zones cut into stretches.
     shape: Geometry,
     grid: ZoneGrid,
@@ -74,9 +79,10 @@ const REFUSED: u64 = u64::MAX;
 const SHUT_POLL: Duration = Duration::from_micros(10);
 
 /// Facts about a request until it is waited for.
-#[derive(Clone, Copy)]
 struct UnderWay {
+    device: Arc<dyn Device>,
     cause: Cause,
+    is_read: bool,
     flush: Option<Flush>,
 }
 
@@ -102,8 +108,10 @@ impl Medium {
         let (grid, flushes) = (ZoneGrid::new(id, &shape), Flushes::default());
         let flush_every = AtomicU64::new(if shape.rotational { FLUSH_EVERY.0 } else { 0 });
         let unflushed = AtomicU64::new(0);
+        let users = device.users().clone();
         Self {
-            device,
+            device: RwLock::new(Some(device)),
+            users,
             shape,
             grid,
             counts,
@@ -138,6 +146,32 @@ impl Medium {
         while self.passing.load(Ordering::SeqCst) != SHUT && !std::thread::panicking() {
             runner::sleep(SHUT_POLL);
         }
+        let device = self.device.write().take();
+        // The drop of the last owner may wait.
+        drop(device);
+        if !std::thread::panicking() {
+            self.end_reads();
+        }
+    }
+
+    /// Waits for the reads in flight. A scan that is left may never do so.
+    fn end_reads(&self) {
+        let mut under_way = self.under_way.lock();
+        let reads = under_way.iter().filter(|(_, request)| request.is_read);
+        let mut tickets: Vec<u64> = reads.map(|(ticket, _)| *ticket).collect();
+        tickets.sort_unstable();
+        let reads: Vec<_> = tickets
+            .into_iter()
+            .filter_map(|ticket| Some((Ticket(ticket), under_way.remove(&ticket)?)))
+            .collect();
+        drop(under_way);
+        for (ticket, read) in reads {
+            let _ = read.device.wait(ticket);
+        }
+    }
+
+    fn device(&self) -> Result<Arc<dyn Device>, DeviceError> {
+        self.device.read().clone().ok_or(DeviceError::Unmounted)
     }
 
     /// Bytes and requests moved; journal rolls are not known here.
@@ -192,7 +226,7 @@ impl Medium {
         if self.layout().is_zoned() {
             return None;
         }
-        let state = self.device.report(ZoneId(0), 1).ok()?.first()?.state;
+        let state = self.device().ok()?.report(ZoneId(0), 1).ok()?.first()?.state;
         matches!(state, ZoneState::ReadOnly | ZoneState::Offline).then_some(state)
     }
 
@@ -294,9 +328,9 @@ impl Device for Medium {
 
     fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError> {
         if self.layout().is_zoned() {
-            return self.device.report(first, count);
+            return self.device()?.report(first, count);
         }
-        let whole = self.device.report(ZoneId(0), 1)?;
+        let whole = self.device()?.report(ZoneId(0), 1)?;
         let end = first.0.saturating_add(count).min(self.shape.zones);
         let stretch = |zone| {
             let (start, capacity) = (self.shape.zone_start(zone), self.shape.zone_capacity(zone));
@@ -306,23 +340,25 @@ impl Device for Medium {
     }
 
     fn users(&self) -> &Users {
-        self.device.users()
+        &self.users
     }
 
     fn forces_writes(&self) -> bool {
-        self.device.forces_writes()
+        self.device().is_ok_and(|device| device.forces_writes())
     }
 
     fn submit(&self, request: Request) -> Ticket {
         let before = self.passing.fetch_add(1, Ordering::SeqCst);
-        if before & SHUT != 0 {
+        let device = if before & SHUT == 0 { self.device().ok() } else { None };
+        let Some(device) = device else {
             self.passing.fetch_sub(1, Ordering::SeqCst);
             return Ticket(REFUSED);
-        }
+        };
         self.counts.add(&request, self.geometry().logical_block);
         self.note_unflushed(&request.op);
         let (cause, is_flush) = (request.cause, matches!(request.op, Op::Flush));
-        let submit = || self.device.submit(request);
+        let is_read = matches!(request.op, Op::Read { .. });
+        let submit = || device.submit(request);
         let (ticket, flush) = if is_flush {
             let (ticket, flush) = self.flushes.submit(submit);
             (ticket, Some(flush))
@@ -330,7 +366,7 @@ impl Device for Medium {
             (submit(), None)
         };
         self.passing.fetch_sub(1, Ordering::SeqCst);
-        self.under_way.lock().insert(ticket.0, UnderWay { cause, flush });
+        self.under_way.lock().insert(ticket.0, UnderWay { device, cause, is_read, flush });
         ticket
     }
 
@@ -339,9 +375,11 @@ impl Device for Medium {
             return Err(DeviceError::Unmounted);
         }
         let known = self.under_way.lock().remove(&ticket.0);
-        let Some(UnderWay { cause, flush }) = known else { return self.device.wait(ticket) };
+        let Some(UnderWay { device, cause, flush, .. }) = known else {
+            return self.device()?.wait(ticket);
+        };
         self.waits.during(WaitCause::Device(cause), || {
-            let result = self.device.wait(ticket);
+            let result = device.wait(ticket);
             match flush {
                 Some(flush) => self.flushes.end(flush, result),
                 None => result,

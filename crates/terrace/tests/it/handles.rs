@@ -221,6 +221,9 @@ fn one_image_is_open_once_by_whatever_path() {
         }
     }
     assert!(!in_another_process(&image), "another process opened the image");
+    // Handles that are left do not keep the image, and neither do reads in flight.
+    fill(&db);
+    let (clone, left) = (db.clone(), Left::of(&db));
     db.close().unwrap();
     assert!(in_another_process(&image), "another process is refused the closed image");
     for path in [&image, &hard, &soft] {
@@ -228,6 +231,8 @@ fn one_image_is_open_once_by_whatever_path() {
         let db = Db::open_device(device, small()).unwrap();
         assert!(db.get(b"key").unwrap().is_some());
     }
+    check_clone(&clone);
+    left.check();
 }
 
 #[test]
