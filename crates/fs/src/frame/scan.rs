@@ -192,7 +192,8 @@ impl<S: BlockSource> Scanner<S> {
     fn load(&mut self, block: u32, count: u32) -> Result<&[u8], StoreError> {
         let have = (self.window.bytes.len() / BLOCK) as u32;
         let Window { first, .. } = self.window;
-        let end = self.source.written_end(block);
+        // Nothing of the next run: a log that was opened often has as many short runs.
+        let end = self.source.written_end(block).min(self.limit);
         let wanted = count.min(end.saturating_sub(block));
         if block < first || block + wanted > first + have {
             let count = wanted.max(READ_AHEAD.min(end.saturating_sub(block)));
@@ -289,4 +290,61 @@ fn nothing_is_lost(bytes: &[u8], payload: usize, unit: usize) -> bool {
     let end = HEADER.saturating_add(payload);
     let Some(frame) = bytes.get(..end).filter(|_| unit > 0 && end > BLOCK) else { return false };
     frame.chunks(unit).all(|unit| unit.iter().any(|byte| *byte != 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use terrace_env::Uuid;
+
+    use super::*;
+    use crate::frame::{FrameHead, MemorySource, encode_frame};
+
+    const BINDING: Binding = Binding { uuid: Uuid([3; 16]), owner: 7, epoch: 2 };
+
+    /// Counts the blocks that are read.
+    struct Counting(MemorySource, Cell<u32>);
+
+    impl BlockSource for Counting {
+        fn blocks(&self) -> u32 {
+            self.0.blocks()
+        }
+
+        fn extent_end(&self, block: u32) -> u32 {
+            self.0.extent_end(block)
+        }
+
+        fn written_end(&self, block: u32) -> u32 {
+            self.0.written_end(block)
+        }
+
+        fn atomic(&self) -> usize {
+            self.0.atomic()
+        }
+
+        fn read(&self, block: u32, count: u32) -> Result<IoBuf, StoreError> {
+            self.1.set(self.1.get() + count);
+            self.0.read(block, count)
+        }
+
+        fn place(&self, block: u32) -> (String, u64) {
+            self.0.place(block)
+        }
+    }
+
+    #[test]
+    fn the_scan_of_a_short_run_reads_no_block_of_the_next_one() {
+        let (mut bytes, mut cursor) = (IoBuf::default(), BINDING.start(1));
+        let head = FrameHead { synced: 1, kind: 1, continues: false };
+        encode_frame(&BINDING, &mut cursor, head, b"a frame of one block", &mut bytes);
+        let mut bytes = bytes.to_vec();
+        bytes.resize(READ_AHEAD as usize * BLOCK, 0);
+        let memory = MemorySource { region: "log".into(), bytes, atomic: 512 };
+        let source = Counting(memory, Cell::new(0));
+        let mut scan = Scanner::new(&source, BINDING, 0, BINDING.start(1), 1).until(1);
+        assert!(scan.next_frame().unwrap().is_some());
+        assert!(scan.next_frame().unwrap().is_none());
+        assert_eq!(source.1.get(), 1);
+    }
 }
