@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use terrace_env::sync::Mutex;
+use terrace_env::sync::{Mutex, switch_point};
 use terrace_env::{FileId, MemoryLease, SeqNo};
 
 use super::entry_tree::{EntryCursor, EntryTree, LEAF_ENTRY_BYTES, NewEntry, RECORD_BYTES, Window};
@@ -201,6 +201,7 @@ impl Memtable {
             self.range_lease.lock().resize(bytes);
         }
         debug_assert!(batch.count() == 0 || !self.is_empty(), "entries of {:?}", batch.first());
+        switch_point();
         self.end.store(batch.end().0, Ordering::Release);
     }
 
