@@ -255,6 +255,7 @@ impl Engine {
     /// are flushed first. Then overwritten entries are gone, except those that a snapshot saw at
     /// their last merge.
     pub fn compact(&self, space: KeySpaceId, bounds: &Bounds) -> Result<(), Error> {
+        self.writer.tree.view().spaces.check_read(space)?;
         let (start, end) = bounds.full_keys(space);
         self.compact_span(Span::new(start, end.unwrap_or_else(|| vec![0xff; 5])))
     }

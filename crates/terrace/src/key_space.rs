@@ -156,7 +156,8 @@ impl KeySpace {
 
     /// Merges the range until no key is in several runs, and waits for it.
     pub fn compact(&self, bounds: impl Into<Bounds>) -> Result<(), Error> {
-        Ok(self.inner.engine.compact(self.id, &bounds.into())?)
+        let compacted = self.inner.engine.compact(self.id, &bounds.into());
+        compacted.map_err(|error| self.explain(error))
     }
 
     pub(crate) fn write(&self, batch: Batch) -> Result<(), Error> {

@@ -87,6 +87,7 @@ fn a_key_space_that_is_not_there_is_named_with_what_to_do() {
     gone(accounts.get(b"key").unwrap_err());
     gone(accounts.scan(..).unwrap_err());
     gone(accounts.cursor(..).unwrap_err());
+    gone(accounts.compact(..).unwrap_err());
     let then = snapshot.key_space(&accounts).unwrap();
     gone(then.get(b"key").unwrap_err());
     gone(then.scan(..).unwrap_err());
