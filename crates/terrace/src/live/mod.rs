@@ -10,7 +10,7 @@
 //!
 //! | part | content |
 //! |---|---|
-//! | `place` | where the socket is, its rights, how it is found |
+//! | `place`, `bound` | where the socket is, its rights, how it is found; its removal |
 //! | `frame`, `request`, `remote_error` | the messages |
 //! | `overview`, `table_map` | a store at a moment, as a plain value; its tables |
 //! | `activity` | the latest events, and latencies |
@@ -19,6 +19,7 @@
 //! | `copy` | a checkpoint for another process |
 
 mod activity;
+mod bound;
 mod client;
 mod connection;
 mod copy;

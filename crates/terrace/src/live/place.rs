@@ -35,11 +35,13 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid, major, minor};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, major, minor};
 use rustix::io::retry_on_intr;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use rustix::process::geteuid;
 use terrace_env::runner;
+
+use super::bound::Bound;
 
 /// Name of the socket in the directory of a store.
 const IN_DIRECTORY: &str = "LIVE";
@@ -88,11 +90,10 @@ impl Place {
 
     /// Binds a socket with the store's rights, and replaces a stale one. The caller holds the
     /// store's lock.
-    pub(crate) fn bind(&self) -> io::Result<(UnixListener, PathBuf)> {
+    pub(crate) fn bind(&self) -> io::Result<(UnixListener, Bound)> {
         let file = fs::metadata(&self.file)?;
-        let bound = self.adjacent.as_ref().map(|socket| Ok((bind_at(socket, &file)?, socket)));
-        let why: Option<io::Error> = match bound {
-            Some(Ok((listener, socket))) => return Ok((listener, socket.clone())),
+        let why = match self.adjacent.as_ref().map(|socket| bind_at(socket, &file)) {
+            Some(Ok(bound)) => return Ok(bound),
             Some(Err(error)) => Some(error),
             None => None,
         };
@@ -101,8 +102,7 @@ impl Place {
         };
         let directory = directory_of(geteuid());
         make_shared(&directory)?;
-        let socket = directory.join(name);
-        Ok((bind_at(&socket, &file)?, socket))
+        bind_at(&directory.join(name), &file)
     }
 
     /// Connects to the process that has the store open; `None` if there is no socket, or only a
@@ -196,7 +196,7 @@ fn make_shared(directory: &Path) -> io::Result<()> {
 }
 
 /// Binds a socket under another name, gives it its rights, and moves it to its place.
-fn bind_at(socket: &Path, file: &Metadata) -> io::Result<UnixListener> {
+fn bind_at(socket: &Path, file: &Metadata) -> io::Result<(UnixListener, Bound)> {
     let wrap =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", socket.display()));
     if fs::symlink_metadata(socket).is_ok_and(|found| !found.file_type().is_socket()) {
@@ -210,19 +210,24 @@ fn bind_at(socket: &Path, file: &Metadata) -> io::Result<UnixListener> {
     let flags = SocketFlags::CLOEXEC;
     let made = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     rustix::net::bind(&made, &address).map_err(|error| wrap(error.into()))?;
-    let ready = open_path(&unready)
-        .and_then(|bound| allow(&bound, file))
-        .and_then(|()| Ok(rustix::net::listen(&made, BACKLOG)?))
-        .and_then(|()| fs::rename(&unready, socket));
-    if let Err(error) = ready {
-        let _ = fs::remove_file(&unready);
-        return Err(wrap(error));
+    let ready = || -> io::Result<Stat> {
+        let own = allow(&open_path(&unready)?, file)?;
+        rustix::net::listen(&made, BACKLOG)?;
+        fs::rename(&unready, socket)?;
+        Ok(own)
+    };
+    match ready() {
+        Ok(own) => Ok((made.into(), Bound::new(socket, directory, own))),
+        Err(error) => {
+            let _ = fs::remove_file(&unready);
+            Err(wrap(error))
+        }
     }
-    Ok(made.into())
 }
 
-/// Gives a socket the owner, the group and the rights of the store's file.
-fn allow(socket: &OwnedFd, file: &Metadata) -> io::Result<()> {
+/// Gives a socket the owner, the group and the rights of the store's file. Returns its state
+/// before.
+fn allow(socket: &OwnedFd, file: &Metadata) -> io::Result<Stat> {
     let own = rustix::fs::fstat(socket)?;
     if !FileType::from_raw_mode(own.st_mode).is_socket() {
         return Err(io::Error::other("expected the socket just bound, found another file"));
@@ -240,7 +245,8 @@ fn allow(socket: &OwnedFd, file: &Metadata) -> io::Result<()> {
         let _ = change(Some(Uid::from_raw(file.uid())), None);
     }
     let by_number = format!("/proc/self/fd/{}", socket.as_raw_fd());
-    fs::set_permissions(by_number, fs::Permissions::from_mode(mode))
+    fs::set_permissions(by_number, fs::Permissions::from_mode(mode))?;
+    Ok(own)
 }
 
 fn connect_at(socket: &Path, patience: Duration) -> io::Result<UnixStream> {

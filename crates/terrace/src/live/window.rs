@@ -11,11 +11,10 @@
 //! there is no window.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +22,7 @@ use terrace_env::runner::{self, JoinHandle};
 use terrace_env::sync::Mutex;
 
 use super::activity::Activity;
+use super::bound::Bound;
 use super::connection::{LIMITS, Served, serve};
 use super::frame::{Kind, Limits, Outgoing};
 use super::overview::Viewed;
@@ -45,7 +45,7 @@ const REFUSAL: Duration = Duration::from_millis(100);
 
 /// See the [module](self).
 pub(crate) struct Window {
-    socket: PathBuf,
+    socket: Bound,
     listener: Arc<UnixListener>,
     shared: Arc<Shared>,
     acceptor: Mutex<Option<JoinHandle<()>>>,
@@ -82,7 +82,7 @@ impl Window {
         let (of, by) = (Arc::clone(&shared), Arc::clone(&listener));
         let acceptor = runner::try_spawn("live window", move || accept(&by, &of));
         let acceptor = acceptor.map_err(|error| {
-            let _ = fs::remove_file(&socket);
+            socket.remove();
             Error::of_window(error)
         })?;
         Ok(Self { socket, listener, shared, acceptor: Mutex::new(Some(acceptor)) })
@@ -90,7 +90,7 @@ impl Window {
 
     /// The path of the socket.
     pub(crate) fn socket(&self) -> &Path {
-        &self.socket
+        self.socket.path()
     }
 
     /// Events and latencies, for the clients.
@@ -101,7 +101,7 @@ impl Window {
     /// Ends the window. A second call has no effect.
     pub(crate) fn close(&self) {
         let Some(acceptor) = self.acceptor.lock().take() else { return };
-        let _ = fs::remove_file(&self.socket);
+        self.socket.remove();
         let mut actors = self.end_connections();
         // It wakes the acceptor.
         let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
@@ -129,7 +129,7 @@ impl Drop for Window {
     /// While a panic unwinds, this waits for no actor.
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let _ = fs::remove_file(&self.socket);
+            self.socket.remove();
             self.end_connections();
             let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
             return;

@@ -362,3 +362,28 @@ fn a_store_offers_a_window_only_where_it_is_asked_for_and_may_be_written() {
     assert_eq!(db.live_socket().unwrap().unwrap_err().kind(), ErrorKind::NotFound);
     db.close().unwrap();
 }
+
+#[test]
+fn a_store_that_was_moved_does_not_take_the_socket_of_its_successor() {
+    let (place, old) = directory();
+    let (path, moved) = (place.path().join("store"), place.path().join("moved"));
+    std::fs::rename(&path, &moved).unwrap();
+    let new = Db::open_directory(&path, options().live(&path)).unwrap();
+    new.put(b"key", b"new").unwrap();
+    old.put(b"key", b"old").unwrap();
+    assert_eq!(connect(&moved).get("default", b"key").unwrap().as_deref(), Some(&b"old"[..]));
+    old.close().unwrap();
+    assert_eq!(connect(&path).get("default", b"key").unwrap().as_deref(), Some(&b"new"[..]));
+    assert!(!moved.join("LIVE").exists(), "a socket is left in the directory that was moved");
+    new.close().unwrap();
+    assert!(!path.join("LIVE").exists());
+
+    let (path, moved) = (place.path().join("drive.img"), place.path().join("moved.img"));
+    let old = image(&path);
+    std::fs::rename(&path, &moved).unwrap();
+    let new = image(&path);
+    old.close().unwrap();
+    assert!(connect(&path).get("default", b"key").unwrap().is_none());
+    new.close().unwrap();
+    assert!(!place.path().join("drive.img.live").exists());
+}
