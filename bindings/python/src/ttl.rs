@@ -12,20 +12,24 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Ttl {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let wrong = |found: String| {
+            PyValueError::new_err(format!("expected a ttl of 0 to 1.8e19 seconds, found {found}"))
+        };
         if let Ok(seconds) = object.extract::<f64>() {
             let ttl = Duration::try_from_secs_f64(seconds);
-            let wrong = |_| format!("expected a ttl of 0 seconds or more, found {seconds}");
-            return ttl.map(Self).map_err(|error| PyValueError::new_err(wrong(error)));
+            return ttl.map(Self).map_err(|_| wrong(format!("{seconds:?}")));
         }
         match object.extract::<Duration>() {
             Ok(ttl) => Ok(Self(ttl)),
-            // A negative span has an error of its own.
-            Err(error) if !error.is_instance_of::<PyValueError>(object.py()) => {
+            // A negative span.
+            Err(error) if error.is_instance_of::<PyValueError>(object.py()) => {
+                Err(wrong(object.str()?.to_string()))
+            }
+            Err(_) => {
                 let found = object.get_type().name()?;
                 let expected = "expected a ttl in seconds, or a timedelta, found";
                 Err(PyTypeError::new_err(format!("{expected} {found}")))
             }
-            Err(error) => Err(error),
         }
     }
 }

@@ -221,8 +221,8 @@ def test_entries_expire(db):
     assert not db.put_if(b"lease", None, b"grace", ttl=hour)
     assert db.put_if(b"lease", b"ada", b"ada", ttl=0)
     assert db.put_if(b"lease", None, b"grace", ttl=hour)
-    for wrong in (-1, float("nan")):
-        with pytest.raises(ValueError, match="ttl"):
+    for wrong in (-1, float("nan"), float("inf"), 1e300, -hour):
+        with pytest.raises(ValueError, match="expected a ttl of 0 to 1.8e19 seconds, found"):
             db.put(b"key", b"value", ttl=wrong)
     with pytest.raises(TypeError, match="ttl"):
         db.put(b"key", b"value", ttl="soon")
@@ -546,6 +546,12 @@ def test_an_emulated_drive(tmp_path):
             db.put(b"new", b"value")
         with pytest.raises(terrace.Error, match="expected an empty store, or a backup"):
             db.backup(tmp_path / "copy")
+        walk, snapshot = iter(db), db.snapshot()
+        next(walk)
+    with terrace.open(image) as again:  # though handles of the closed store are left
+        assert len(list(again)) == 5
+    with pytest.raises(terrace.ClosedError):
+        snapshot.get(b"a")
     with terrace.open(tmp_path / "backup", create=False) as copy:
         assert len(list(copy)) == 5
     with terrace.open(tmp_path / "copy", create=False) as copy:
