@@ -1,5 +1,5 @@
-//! [`EarlyFlush`]: a flush of the medium that another thread carries out for a log, before the log's
-//! next sync.
+//! [`EarlyFlush`]: a flush of the medium that another thread carries out for a log, before the next
+//! sync of the log.
 
 use std::fmt;
 

@@ -511,7 +511,7 @@ impl FileWriter for LogWriter {
         {
             return None;
         }
-        // The device flushes only what it has completed. A failure is that of the next call.
+        // A flush covers completed writes only. A failure is that of the next call.
         self.settle_all().ok()?;
         if self.end.synced == self.end.cursor.sequence
             || canary::is_broken(Rule::FramesDurableInOrder)

@@ -21,10 +21,10 @@
 //!   older preallocated log is *overtaken*: its space is freed, and the actor deletes it later.
 //!
 //! # Threads
-//! The actor creates, seals and deletes logs, and flushes the active one. The leader of the writes asks for a next log, takes
-//! it, overtakes it or cancels it. A flush drops the log that it has deleted. One lock, which no
-//! call to the store is made under. Lack of space is no error of the actor; any other error stops
-//! all writes.
+//! The actor creates, seals and deletes logs, and flushes the active one. The leader of the writes
+//! asks for a next log, takes it, overtakes it or cancels it. A flush drops the log that it has
+//! deleted. One lock, which no call to the store is made under. Lack of space is no error of the
+//! actor; any other error stops all writes.
 
 use std::sync::Arc;
 

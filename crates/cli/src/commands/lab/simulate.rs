@@ -64,7 +64,7 @@ impl Kinds {
     }
 }
 
-/// The seeds that are still to be played, and what was found.
+/// The seeds that are still to be played, and the findings.
 struct Play {
     worlds: Vec<World>,
     next: AtomicU64,
@@ -156,7 +156,7 @@ impl Play {
     }
 }
 
-/// Prints what was found.
+/// Prints the findings.
 fn told(output: &Output, first_seed: u64, found: &Found) -> Result<(), Failure> {
     let Found { seeds, counts, failed } = found;
     let line = |failed: &Failed| Line {
