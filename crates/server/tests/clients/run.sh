@@ -71,10 +71,12 @@ with_s3cmd() {
 
 # Starts a server on a store, and sets its address.
 start() {
+    # That of the server before has an address, too.
+    rm -f "$work/log"
     "$programs/terrace" serve "$work/$1" --listen 127.0.0.1:0 --keys "$work/keys.toml" "${@:2}" \
         2> "$work/log" &
     server=$!
-    for _ in $(seq 100); do grep -q address= "$work/log" && break; sleep 0.1; done
+    for _ in $(seq 100); do grep -qs address= "$work/log" && break; sleep 0.1; done
     address=$(sed -n 's/.*address=\([^ ]*\).*/\1/p' "$work/log")
 }
 
