@@ -270,10 +270,10 @@ fn a_cut_while_free_blocks_are_gathered_takes_back_the_newest_writes_only() {
         let geometry = Geometry::tracks(ByteCount::mib(32), tracks);
         Arc::new(Emulator::in_memory(geometry, seed).unwrap())
     };
-    let spacing = (1600, 1);
+    let spacing = (1600, 8);
     let is_filtered = false;
     let shape =
-        Shape { row: Row::Sealdb, device, batches: 1600, value: 20_000, spacing, is_filtered };
+        Shape { row: Row::Sealdb, device, batches: 2400, value: 20_000, spacing, is_filtered };
     for seed in test_seeds(1) {
         let run = runner::simulate(seed, move || cut_everywhere(seed, shape));
         assert!(run.refused > 0, "the device was never full");
