@@ -190,7 +190,7 @@ impl Tree {
         let mut next = View::clone(&self.view.load());
         change(&mut next);
         // A writer may be adding the first entries of the active memtable: they have no end yet.
-        let is_new = |memtable: &Memtable| memtable.end() == SeqNo(0);
+        let is_new = |memtable: &Memtable| memtable.is_empty() || memtable.end() == SeqNo(0);
         debug_assert!(
             next.memtables().is_sorted_by(|newer, older| is_new(newer)
                 || is_new(older)
