@@ -189,7 +189,8 @@ impl Tree {
     fn change_view(&self, _: &MutexGuard<'_, State>, change: impl FnOnce(&mut View)) {
         let mut next = View::clone(&self.view.load());
         change(&mut next);
-        // A writer may be adding the first entries of the active memtable: they have no end yet.
+        // Empty memtables have no order. A writer may be adding the first entries of the active
+        // one, which has no end yet.
         let is_new = |memtable: &Memtable| memtable.is_empty() || memtable.end() == SeqNo(0);
         debug_assert!(
             next.memtables().is_sorted_by(|newer, older| is_new(newer)
