@@ -255,6 +255,12 @@ impl Medium {
         self.flushes_for_jobs() && self.forces_writes()
     }
 
+    /// Whether the host of an image has no room for two zones more that were never written.
+    pub(crate) fn is_host_short(&self) -> bool {
+        let zone = self.shape.zone_size * u64::from(self.shape.logical_block);
+        self.host_room().is_some_and(|room| room.0 < 2 * zone)
+    }
+
     /// Flushes for a job, if enough was written since the last flush. Promises nothing: if this
     /// flush fails, the next one reports it.
     pub(crate) fn flush_if_due(&self, cause: Cause) {
@@ -341,6 +347,10 @@ impl Device for Medium {
 
     fn users(&self) -> &Users {
         &self.users
+    }
+
+    fn host_room(&self) -> Option<ByteCount> {
+        self.device().ok()?.host_room()
     }
 
     fn forces_writes(&self) -> bool {

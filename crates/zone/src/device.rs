@@ -45,7 +45,7 @@
 //! by any actor.
 
 use serde::{Deserialize, Serialize};
-use terrace_env::{Cause, IoBuf, Lba, Users, ZoneId};
+use terrace_env::{ByteCount, Cause, IoBuf, Lba, Users, ZoneId};
 
 use crate::{DeviceError, Geometry, ZoneType};
 
@@ -211,6 +211,12 @@ pub trait Device: Send + Sync + 'static {
     /// another device the host flushes the whole cache after each of them.
     fn forces_writes(&self) -> bool {
         false
+    }
+
+    /// Bytes that the host has left for zones of an image that were never written, or were reset;
+    /// `None`: the device has all its space.
+    fn host_room(&self) -> Option<ByteCount> {
+        None
     }
 
     /// Hands a request to the device, and does not wait for its completion. (The submission to an

@@ -8,7 +8,7 @@
 //! If a layer hands out tickets of its own, its `wait` must take them. Threads: as for the device
 //! below.
 
-use terrace_env::{Users, ZoneId};
+use terrace_env::{ByteCount, Users, ZoneId};
 
 use crate::{Completion, Device, DeviceError, Geometry, Request, Ticket, ZoneReport};
 
@@ -78,6 +78,10 @@ impl<L: DeviceLayer> Device for L {
 
     fn forces_writes(&self) -> bool {
         self.below().forces_writes()
+    }
+
+    fn host_room(&self) -> Option<ByteCount> {
+        self.below().host_room()
     }
 
     fn submit(&self, request: Request) -> Ticket {

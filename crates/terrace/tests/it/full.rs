@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use terrace::{ByteCount, Db, Emulator, Error, FormatOptions, Options, System};
 use terrace_env::random::{Random, Rng, RngCore};
-use terrace_env::{runner, test_seeds};
+use terrace_env::{ZoneId, runner, test_seeds};
 use terrace_fs::{Fs, ZoneUsage, ZoneUse, data_zones_min};
 use terrace_zone::emulator::{FaultPlan, RandomLatency};
+use terrace_zone::{Device as _, ZoneState};
 
 use crate::devices::{Contents, contents, drive, kinds, options};
 
@@ -73,6 +74,51 @@ fn a_full_device_is_emptied_and_filled_again() {
             assert!(evenly, "{system}: {filled:?}");
         });
     }
+}
+
+/// The disk of a host that holds an image gets full while zones are dead. Their resets give the
+/// host space, and the store goes on in them.
+#[test]
+fn a_store_on_a_full_disk_of_the_host_goes_on_in_its_dead_zones() {
+    for system in System::all() {
+        let parameters = options().system.expect("a system with parameters");
+        let options = options().system(System { row: system.row, ..parameters });
+        runner::simulate(1, || {
+            let (device, mut random) = (drive(ByteCount::mib(1), 64, 1), Random::seeded(1));
+            let create = FormatOptions::default();
+            let db = Db::create_device(device.clone(), &create, options.clone()).unwrap();
+            let held = cycle(&db, 12 << 20, &mut random).unwrap();
+            let zones = device.report(ZoneId(0), 64).unwrap();
+            let written = zones.iter().filter(|zone| zone.state != ZoneState::Empty).count();
+            assert!((10..50).contains(&written), "{system}: {written} zones");
+            device.set_faults(Some(FaultPlan::new(1).host_has_room_for(written as u32)));
+            assert_eq!(contents(&db), held);
+            db.close().unwrap();
+            for round in 0..4 {
+                let db = Db::open_device(device.clone(), options.clone()).unwrap();
+                let held = cycle(&db, 4 << 20, &mut random)
+                    .unwrap_or_else(|error| panic!("{system}, round {round}: {error}"));
+                assert_eq!(contents(&db), held, "{system}, round {round}");
+                db.close().unwrap();
+            }
+        });
+    }
+}
+
+/// Puts entries of `bytes` in all, and deletes all but the last one.
+fn cycle(db: &Db, bytes: usize, random: &mut Random) -> Result<Contents, Error> {
+    let mut held = Contents::new();
+    for _ in 0..bytes / 1500 {
+        let (key, value) = (random.random::<[u8; 8]>().to_vec(), value(random));
+        db.put(&key, &value)?;
+        held.insert(key, value);
+    }
+    let (last, value) = held.pop_last().expect("a put");
+    db.delete_range(..)?;
+    db.put(&last, &value)?;
+    db.flush()?;
+    db.compact(..)?;
+    Ok(Contents::from([(last, value)]))
 }
 
 #[test]

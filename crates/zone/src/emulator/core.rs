@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use terrace_env::random::{Random, Rng};
 use terrace_env::store::IoCounts;
-use terrace_env::{Cause, Lba, Time, ZoneId};
+use terrace_env::{ByteCount, Cause, Lba, Time, ZoneId};
 
 use super::PowerCut;
 use super::drive::{Drive, Effect, Plan};
@@ -179,8 +179,11 @@ impl Core {
         ticket: u64,
     ) -> Result<(Result<Completion, DeviceError>, Effect), DeviceError> {
         let begins = matches!(plan, Plan::Change(to) if to.offset == 0);
+        let drive = &self.drive;
         let faults = self.faults.as_mut();
-        if faults.is_some_and(|faults| faults.is_host_full(kind, request.cause, begins)) {
+        if faults.is_some_and(|faults| {
+            faults.is_host_full(kind, request.cause, begins, || drive.written_zones())
+        }) {
             let (path, full) = ("as planned".to_owned(), std::io::ErrorKind::StorageFull.into());
             return Err(DeviceError::HostFull { path, source: Arc::new(full) });
         }
@@ -191,6 +194,13 @@ impl Core {
         self.heal(&completion);
         self.count(kind, &completion, request.cause);
         Ok((Ok(completion), effect))
+    }
+
+    /// Bytes that the host has left by the plan of faults, if it limits them.
+    pub(super) fn planned_room(&self) -> Option<ByteCount> {
+        let left = self.faults.as_ref()?.host_zones_left(self.drive.written_zones())?;
+        let zone = self.drive.bytes(self.drive.geometry.zone_size);
+        Some(ByteCount(u64::from(left) * zone))
     }
 
     /// Checks that the drive may be changed at all.

@@ -281,6 +281,14 @@ impl Device for Emulator {
         self.is_synced() != Some(true)
     }
 
+    fn host_room(&self) -> Option<ByteCount> {
+        sync::assert_no_lock_held("a question to the host");
+        match &self.host {
+            Some(host) => host.room(),
+            None => self.core.lock().planned_room(),
+        }
+    }
+
     fn submit(&self, request: Request) -> Ticket {
         sync::assert_no_lock_held("a device request");
         loop {

@@ -118,6 +118,12 @@ impl Drive {
     }
 
     /// The bytes of `blocks` logical blocks.
+    /// Zones that are not empty.
+    pub(super) fn written_zones(&self) -> u32 {
+        let zones = self.geometry.zone_ids();
+        zones.filter(|zone| self.table.status(*zone).state != ZoneState::Empty).count() as u32
+    }
+
     pub(super) fn bytes(&self, blocks: u64) -> u64 {
         blocks * u64::from(self.geometry.logical_block)
     }

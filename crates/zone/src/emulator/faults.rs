@@ -108,6 +108,8 @@ pub struct FaultPlan {
     room: Option<u64>,
     /// Writes to empty zones find no room on the host's disk.
     no_new_zones: bool,
+    /// Zones that the host's disk has room for.
+    host_zones: Option<u32>,
     random: Random,
 }
 
@@ -122,6 +124,7 @@ impl FaultPlan {
             bad_blocks: BTreeSet::new(),
             room: None,
             no_new_zones: false,
+            host_zones: None,
             random: Random::seeded(seed),
         }
     }
@@ -174,9 +177,33 @@ impl FaultPlan {
         self
     }
 
+    /// The host's disk has room for `zones` zones: a zone takes its room at its first write, and
+    /// gives it back when it is reset.
+    #[must_use]
+    pub fn host_has_room_for(mut self, zones: u32) -> Self {
+        self.host_zones = Some(zones);
+        self
+    }
+
+    /// Zones that the host's disk still has room for, if that is limited and `taken` have theirs.
+    pub(super) fn host_zones_left(&self, taken: u32) -> Option<u32> {
+        self.host_zones.map(|zones| zones.saturating_sub(taken))
+    }
+
     /// Whether the host's disk is full for this write. `begins`: it goes to the start of its zone.
-    pub(super) fn is_host_full(&mut self, kind: RequestKind, cause: Cause, begins: bool) -> bool {
-        if kind == RequestKind::Write && begins && self.no_new_zones {
+    /// `taken`: zones that have their room on it.
+    pub(super) fn is_host_full(
+        &mut self,
+        kind: RequestKind,
+        cause: Cause,
+        begins: bool,
+        taken: impl Fn() -> u32,
+    ) -> bool {
+        let refuses_zone = || {
+            let limit = self.host_zones;
+            self.no_new_zones || limit.is_some_and(|zones| taken() >= zones)
+        };
+        if kind == RequestKind::Write && begins && refuses_zone() {
             return true;
         }
         if kind != RequestKind::Write || matches!(cause, Cause::Journal | Cause::Superblock) {

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::io::Errno;
+use terrace_env::ByteCount;
 use terrace_env::sync::{self, Condvar, Mutex};
 
 use super::host_file::HostFile;
@@ -142,6 +143,12 @@ impl Host {
 
     pub(super) fn is_block_device(&self) -> Result<bool, DeviceError> {
         self.file.is_block_device().map_err(|error| host_error("examine", &self.path, error))
+    }
+
+    /// Bytes that can be written to parts of the file that have no space yet, as far as the host
+    /// tells.
+    pub(super) fn room(&self) -> Option<ByteCount> {
+        self.file.room().ok().flatten()
     }
 
     pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), DeviceError> {

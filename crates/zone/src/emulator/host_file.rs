@@ -13,7 +13,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt};
 
 use rustix::fs::FallocateFlags;
 use rustix::io::retry_on_intr;
-use terrace_env::LockedFile;
+use terrace_env::{ByteCount, LockedFile};
 
 /// A file of the host.
 pub(super) trait HostFile: fmt::Debug + Send + Sync + 'static {
@@ -41,6 +41,11 @@ pub(super) trait HostFile: fmt::Debug + Send + Sync + 'static {
         Ok(())
     }
 
+    /// Bytes that the host has left for the file; `None`: the file has all its space.
+    fn room(&self) -> io::Result<Option<ByteCount>> {
+        Ok(None)
+    }
+
     /// Makes all bytes durable.
     fn sync_data(&self) -> io::Result<()>;
 }
@@ -52,6 +57,10 @@ impl HostFile for LockedFile {
 
     fn is_block_device(&self) -> io::Result<bool> {
         HostFile::is_block_device(&**self)
+    }
+
+    fn room(&self) -> io::Result<Option<ByteCount>> {
+        HostFile::room(&**self)
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
@@ -87,6 +96,14 @@ impl HostFile for File {
 
     fn is_block_device(&self) -> io::Result<bool> {
         Ok(self.metadata()?.file_type().is_block_device())
+    }
+
+    fn room(&self) -> io::Result<Option<ByteCount>> {
+        if HostFile::is_block_device(self)? {
+            return Ok(None);
+        }
+        let stat = rustix::fs::fstatvfs(self)?;
+        Ok(Some(ByteCount(stat.f_bavail.saturating_mul(stat.f_frsize))))
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {

@@ -17,7 +17,7 @@ use crate::journal::JournalSpace;
 impl JournalSpace for ZonedPool {
     fn take(&self) -> Result<ZoneId, StoreError> {
         loop {
-            let mut state = self.state.lock();
+            let mut state = self.lock_for_zone();
             let Some(zone) = state.table.next_free(true, 1) else {
                 return Err(state.no_space(Rank::Journal, u64::from(self.zone_blocks())));
             };

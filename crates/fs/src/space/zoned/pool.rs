@@ -33,7 +33,7 @@ impl Pool for ZonedPool {
     fn lease(self: Arc<Self>, ask: &Ask) -> Result<Region, StoreError> {
         let zone = u64::from(self.limits.zone_blocks);
         let mut wait = SpaceWait::new(&self.medium.waits);
-        let mut state = self.state.lock();
+        let mut state = self.lock_for_zone();
         loop {
             state.check_running()?;
             let choice = state.choose(ask, self.limits);

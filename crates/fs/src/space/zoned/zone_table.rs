@@ -58,6 +58,8 @@ pub(crate) struct ZoneTable {
     totals: Totals,
     /// Free zones; first those that take an active slot already, then by address.
     free: BTreeSet<(bool, ZoneId)>,
+    /// Whether zones with old bytes are taken before empty ones.
+    stale_first: bool,
     partly: BTreeSet<ZoneId>,
     /// Zones that can be reclaimed, by live blocks.
     candidates: BTreeSet<(u32, ZoneId)>,
@@ -72,6 +74,7 @@ impl ZoneTable {
             zones: Vec::new(),
             totals: Totals::default(),
             free: BTreeSet::new(),
+            stale_first: false,
             partly: BTreeSet::new(),
             candidates: BTreeSet::new(),
             scattered: BTreeSet::new(),
@@ -99,12 +102,20 @@ impl ZoneTable {
         &self.totals
     }
 
+    /// From now on takes zones with old bytes before empty ones, or not. The reset of such a zone
+    /// of an image gives space back to the host, and an empty one needs space of the host.
+    pub(crate) fn take_stale_first(&mut self, stale_first: bool) {
+        self.stale_first = stale_first;
+    }
+
     /// The free zone of at least `least` blocks to take next. Where the device has no active slot
     /// left, only one that has a slot already.
     pub(crate) fn next_free(&self, may_activate: bool, least: u32) -> Option<ZoneId> {
-        let mut allowed = self.free.iter().take_while(|(fresh, _)| may_activate || !fresh);
-        let fitting = allowed.find(|(_, zone)| self.get(*zone).capacity >= least);
-        let found = fitting.map(|(_, zone)| *zone);
+        let allowed = self.free.iter().take_while(|(fresh, _)| may_activate || !fresh);
+        let fitting =
+            allowed.map(|(_, zone)| *zone).filter(|zone| self.get(*zone).capacity >= least);
+        let stale = self.stale_first.then(|| fitting.clone().find(|zone| self.get(*zone).stale));
+        let found = stale.flatten().or_else(|| fitting.clone().next());
         debug_assert!(
             found
                 .map(|zone| self.get(zone))
@@ -270,6 +281,19 @@ mod tests {
         table.change(ZoneId(2), |z| z.condition = Condition::Leased);
         assert_eq!(table.next_free(false, 1), None);
         assert_eq!(table.next_free(true, 1), Some(ZoneId(0)));
+    }
+
+    #[test]
+    fn a_zone_with_old_bytes_is_taken_first_while_the_host_is_short() {
+        let mut table = table(4);
+        write(&mut table, 2, 16);
+        table.remove(ZoneId(2), Share::Live, 16);
+        table.change(ZoneId(2), |z| z.active = false);
+        assert_eq!(table.next_free(true, 1), Some(ZoneId(0)));
+        table.take_stale_first(true);
+        assert_eq!(table.next_free(true, 1), Some(ZoneId(2)));
+        table.change(ZoneId(2), |z| z.stale = false);
+        assert_eq!(table.next_free(true, 1), Some(ZoneId(0)), "there is no such zone");
     }
 
     #[test]

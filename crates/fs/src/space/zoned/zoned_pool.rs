@@ -141,6 +141,14 @@ impl ZonedPool {
         self.state.lock().table.verify()
     }
 
+    /// Locks the state, to take a free zone that suits the host.
+    pub(super) fn lock_for_zone(&self) -> MutexGuard<'_, State> {
+        let is_short = self.medium.is_host_short();
+        let mut state = self.state.lock();
+        state.table.take_stale_first(is_short);
+        state
+    }
+
     /// Leases a region to a writer without a wait, as long as `may` allows it. `finish`: other
     /// zones may be finished for it.
     pub(super) fn lease_if(
@@ -149,7 +157,7 @@ impl ZonedPool {
         finish: bool,
         may: impl Fn(&State) -> bool,
     ) -> Option<Region> {
-        let mut state = self.state.lock();
+        let mut state = self.lock_for_zone();
         loop {
             state.check_running().ok()?;
             if !may(&state) {
