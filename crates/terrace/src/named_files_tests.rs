@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrace_env::store::{FileKind, Latency, MemoryStore, PlacementHint, Rank, StoreError};
-use terrace_env::{Cause, runner, test_seeds};
+use terrace_env::{ByteCount, Cause, runner, test_seeds};
 use terrace_fs::Access;
 
 use crate::named_annotation::modified;
@@ -395,7 +395,11 @@ fn files_lie_next_to_the_keys_of_an_open_store() {
     let file = db.files().open("a").unwrap();
     assert_eq!(file.read(0, 5, Cause::Client).unwrap(), b"bytes");
     db.compact_all().unwrap();
+    let copied = db.checkpoint(Arc::new(MemoryStore::new())).unwrap();
+    assert_eq!((copied.left_files, copied.left_bytes), (1, ByteCount(5)), "a copy has no files");
     db.files().remove("a").unwrap();
     assert!(db.files().find("a").is_err());
+    let copied = db.checkpoint(Arc::new(MemoryStore::new())).unwrap();
+    assert_eq!(copied.left_files, 0);
     db.verify().unwrap();
 }

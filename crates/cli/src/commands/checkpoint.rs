@@ -114,11 +114,21 @@ impl Checkpoint {
             }),
             Medium::Directory => self.copy_to_directory(db),
         };
-        let Checkpointed { tables, logs, bytes, kept_tables, kept_bytes, sequence } = copied?;
+        let Checkpointed {
+            tables,
+            logs,
+            bytes,
+            kept_tables,
+            kept_bytes,
+            sequence,
+            left_files,
+            left_bytes,
+        } = copied?;
         let kind = if medium == Medium::Directory { "directory" } else { "image" };
         let json = json!({
             "tables": tables, "logs": logs, "bytes": bytes, "kept_tables": kept_tables,
             "kept_bytes": kept_bytes, "sequence": sequence, "target": kind,
+            "left_files": left_files, "left_bytes": left_bytes,
         });
         output.result(&json, |out| {
             let (to, new) = (shown(&self.to), ByteCount(bytes.0 - kept_bytes.0));
@@ -131,7 +141,13 @@ impl Checkpoint {
                     let kept = counted(kept, "table", "tables");
                     writeln!(out, "; kept {kept} of the earlier backup, {kept_bytes}")
                 }
+            }?;
+            if left_files > 0 {
+                let files = counted(left_files, "file", "files");
+                let note = "such as objects of a server, which a client of it copies";
+                writeln!(out, "not copied: {files} next to the store, {left_bytes}, {note}")?;
             }
+            Ok(())
         })
     }
 

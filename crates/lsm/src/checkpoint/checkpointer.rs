@@ -32,6 +32,10 @@ pub struct Checkpointed {
     pub kept_bytes: ByteCount,
     /// Sequence of the newest write in the copy.
     pub sequence: SeqNo,
+    /// Files of clients next to the store, which the copy does not have.
+    pub left_files: u64,
+    /// Their bytes.
+    pub left_bytes: ByteCount,
 }
 
 /// Progress of a checkpoint: bytes done, and bytes to do in all. Bytes of kept tables count in
@@ -177,7 +181,22 @@ impl Checkpointer<'_> {
         let (tables, logs) = (tables.len() as u64, moment.logs.len() as u64);
         let (bytes, sequence) = (ByteCount(all), moment.sequence);
         let kept_bytes = ByteCount(kept_bytes);
-        Ok(Checkpointed { tables, logs, bytes, kept_tables, kept_bytes, sequence })
+        let files = self.writer.room.store.list().into_iter();
+        let left: Vec<u64> = files
+            .filter(|file| file.kind == FileKind::Client && !file.names.is_empty())
+            .map(|file| file.size)
+            .collect();
+        let (left_files, left_bytes) = (left.len() as u64, ByteCount(left.iter().sum()));
+        Ok(Checkpointed {
+            tables,
+            logs,
+            bytes,
+            kept_tables,
+            kept_bytes,
+            sequence,
+            left_files,
+            left_bytes,
+        })
     }
 
     /// All earlier writes, in tables.

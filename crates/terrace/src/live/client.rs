@@ -199,6 +199,12 @@ impl Live {
             copied.kept_tables = count("kept tables")?;
             copied.kept_bytes = ByteCount(count("kept bytes")?);
         }
+        // An older owner does not count them.
+        if reader.remaining() > 0 {
+            let mut count = |field| reader.u64(field).map_err(Error::of_protocol);
+            copied.left_files = count("files that are not copied")?;
+            copied.left_bytes = ByteCount(count("bytes that are not copied")?);
+        }
         Ok(copied)
     }
 

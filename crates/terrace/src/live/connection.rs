@@ -300,12 +300,15 @@ fn copy(
     };
     let Some((incoming, mut outgoing)) = target.into_channel() else { return Ok(None) };
     match copied {
-        Ok(Checkpointed { tables, logs, bytes, kept_tables, kept_bytes, sequence }) => {
-            let mut end = Vec::new();
-            [tables, logs, bytes.0, sequence.0].into_iter().for_each(|count| end.put_u64(count));
+        Ok(copied) => {
+            let Checkpointed { tables, logs, bytes, sequence, .. } = copied;
+            let mut counts = vec![tables, logs, bytes.0, sequence.0];
             if comparison.is_some() {
-                [kept_tables, kept_bytes.0].into_iter().for_each(|count| end.put_u64(count));
+                counts.extend([copied.kept_tables, copied.kept_bytes.0]);
             }
+            counts.extend([copied.left_files, copied.left_bytes.0]);
+            let mut end = Vec::new();
+            counts.into_iter().for_each(|count| end.put_u64(count));
             outgoing.send(Kind::End, &end)?;
         }
         Err(error) => outgoing.send(Kind::Error, &remote_error::encode(&error.into()))?,

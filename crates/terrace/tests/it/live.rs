@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use terrace::fs::NewFile;
 use terrace::live::{Happening, Live, Overview};
 use terrace::{
     Bounds, ByteCount, Db, Emulator, ErrorKind, FormatOptions, Geometry, MemoryStore, Options,
     Store, TableComparison,
 };
+use terrace_env::store::{FileKind, PlacementHint, Rank};
 use terrace_env::{Uuid, runner};
 
 use crate::devices::options;
@@ -126,6 +128,13 @@ fn a_checkpoint_through_the_window_is_the_store_of_one_moment_while_it_is_writte
     for number in 0..3000u32 {
         db.put(format!("key{number:05}").as_bytes(), &[3; 200]).unwrap();
     }
+    let hint = PlacementHint::default();
+    let (kind, rank) = (FileKind::Client, Rank::Log);
+    let new = NewFile { kind, hint, size: None, rank, modified: 0 };
+    let mut file = db.files().begin(&new).unwrap();
+    file.append(b"bytes").unwrap();
+    db.files().publish(&mut *file, &["a"], &new).unwrap();
+    drop(file);
     let writer = db.clone();
     let writing = runner::spawn("writer", move || {
         for number in 3000..6000u32 {
@@ -140,6 +149,7 @@ fn a_checkpoint_through_the_window_is_the_store_of_one_moment_while_it_is_writte
     let copied = copied.unwrap();
     writing.join();
     assert!(copied.tables > 0 && done == all && done == copied.bytes, "{copied:?} {done} {all}");
+    assert_eq!((copied.left_files, copied.left_bytes), (1, ByteCount(5)));
     let copy = Db::open(target, options()).unwrap();
     copy.verify().unwrap();
     let count = copy.scan(..).unwrap().count();
