@@ -43,6 +43,10 @@ pub struct Arguments {
     /// Forget unfinished uploads after this number of days
     #[arg(long, value_name = "DAYS", default_value_t = 7.0, value_parser = days)]
     pub upload_days: f64,
+    /// Forget objects whose files are not there, and serve the others: for a checkpoint or a backup
+    /// of a served store, which has no files of bodies
+    #[arg(long)]
+    pub forget_missing: bool,
     /// Most open connections; each may take 1.5 MiB of memory
     #[arg(long, value_name = "NUMBER", default_value_t = 512, value_parser = connections)]
     pub connections: u32,
@@ -111,6 +115,7 @@ impl Arguments {
             tls,
             entry_max: self.entry_max.0,
             upload_age_max: Duration::from_secs_f64(self.upload_days * 86_400.0),
+            forget_missing: self.forget_missing,
             connections_max: self.connections as usize,
             idle_max: Duration::from_secs(self.idle),
             piece_time_max: Duration::from_secs(self.piece_time),

@@ -80,6 +80,7 @@ impl From<StartError> for Failure {
     fn from(error: StartError) -> Self {
         let code = match &error {
             StartError::Objects(Fault::Store(error)) => code_of(error),
+            StartError::Objects(Fault::NoFiles { .. }) => FAILED,
             // An entry that does not decode.
             StartError::Objects(_) => CORRUPTION,
             StartError::Unsafe(_) => USAGE,

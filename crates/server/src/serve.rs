@@ -67,6 +67,9 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         if swept.missing > 0 {
             tracing::error!(files = swept.missing, "objects name files that are not there");
         }
+        if swept.forgotten > 0 {
+            tracing::warn!(objects = swept.forgotten, "forgotten: their files are not there");
+        }
         tracing::info!(
             address = %server.address(),
             removed_files = swept.files,

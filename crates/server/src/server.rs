@@ -44,6 +44,8 @@ pub struct ServerOptions {
     pub entry_max: u64,
     /// Age at which an unfinished upload is forgotten.
     pub upload_age_max: Duration,
+    /// Whether objects are forgotten when files of them are not there.
+    pub forget_missing: bool,
     /// Open connections.
     pub connections_max: usize,
     /// Time for a request's head, and for a client that takes no bytes.
@@ -66,6 +68,7 @@ impl Default for ServerOptions {
             tls: None,
             entry_max: 64 << 10,
             upload_age_max: Duration::from_secs(7 * 86_400),
+            forget_missing: false,
             connections_max: 512,
             idle_max: Duration::from_secs(60),
             piece_time_max: Duration::from_secs(60),
@@ -113,7 +116,11 @@ impl Server {
         let tls = tls.transpose()?;
         let upload_age_max = options.upload_age_max;
         let age = u64::try_from(upload_age_max.as_millis()).unwrap_or(u64::MAX);
-        let of_objects = ObjectsOptions { entry_max: options.entry_max, upload_age_max: age };
+        let of_objects = ObjectsOptions {
+            entry_max: options.entry_max,
+            upload_age_max: age,
+            forget_missing: options.forget_missing,
+        };
         let opened = task::spawn_blocking(move || Objects::open(&db, of_objects)).await;
         let (objects, swept) = opened.expect("an opening does not panic")?;
         let objects = Arc::new(objects);

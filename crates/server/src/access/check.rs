@@ -82,7 +82,13 @@ pub(crate) fn check_source(extensions: &Extensions, bucket: &str, need: Need) ->
 #[async_trait::async_trait]
 impl S3Auth for Check {
     async fn get_secret_key(&self, access: &str) -> S3Result<SecretKey> {
-        let unknown = || S3Error::new(S3ErrorCode::InvalidAccessKeyId);
+        let unknown = || {
+            let message = match self.keys.is_empty() {
+                true => "the server has no keys: send requests without a signature",
+                false => "the server does not know this access key",
+            };
+            S3Error::with_message(S3ErrorCode::InvalidAccessKeyId, message)
+        };
         self.keys.find(access).map(|(secret, _)| secret.clone()).ok_or_else(unknown)
     }
 }

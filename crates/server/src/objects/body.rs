@@ -15,7 +15,7 @@ use terrace::fs::{NamedFiles, NewFile};
 use terrace_env::store::{FileKind, FileReader, FileWriter, PlacementHint, Rank};
 use terrace_env::{ByteCount, Cause, checksum};
 
-use super::sweep::name_of;
+use super::sweep::{is_body, name_of};
 use super::{CHUNK, Fault, Segment};
 
 /// A body that is being written to a file.
@@ -122,6 +122,10 @@ impl StoredBody {
         let mut start = 0;
         let mut open = Vec::with_capacity(segments.len());
         for segment in segments {
+            if !files.info(segment.file).is_some_and(|info| is_body(&info)) {
+                let (name, size) = (name_of(segment.file), segment.size);
+                return Err(Fault::NoFile { name, size });
+            }
             let reader = files.open_file(segment.file)?;
             open.push(OpenSegment { segment: segment.clone(), reader, start });
             start += segment.size;

@@ -72,6 +72,27 @@ pub enum Fault {
         /// Bytes of the entry.
         found: u64,
     },
+    /// The file of a body is not there, or the id in its entry is that of another file.
+    #[error("body: expected the file {name} of {size} bytes, found none")]
+    NoFile {
+        /// Name of the file.
+        name: String,
+        /// Its size.
+        size: u64,
+    },
+    /// The store is a copy without the files of its objects, or was made by a version that kept no
+    /// origin and has lost files.
+    #[error(
+        "objects: expected the files of all objects, found {missing} missing, such as one of \
+         {example}; a checkpoint and a backup do not copy these files. To use the store without \
+         these objects, start once with --forget-missing, and put them again"
+    )]
+    NoFiles {
+        /// Number of missing files.
+        missing: u64,
+        /// An entry that names one.
+        example: String,
+    },
     /// An entry does not decode.
     #[error("entry of an object: {0}")]
     Entry(#[from] DecodeError),

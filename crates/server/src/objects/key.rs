@@ -13,6 +13,9 @@ const BODY: u8 = b'd';
 const UPLOAD: u8 = b'u';
 const PART: u8 = b'p';
 
+/// Key of the [origin](super::origin).
+pub(super) const ORIGIN: &[u8] = b"s";
+
 /// Prefix of all buckets.
 pub(super) const BUCKETS: &[u8] = &[BUCKET];
 /// Prefix of all objects.
@@ -76,6 +79,17 @@ fn in_bucket(kind: u8, bucket: &str, key: &str) -> Vec<u8> {
     bytes
 }
 
+/// The name in the key of an object.
+pub(super) fn object_name(key: &[u8]) -> Option<&str> {
+    let rest = key.strip_prefix(OBJECTS)?;
+    text(&rest[rest.iter().position(|&byte| byte == 0)? + 1..])
+}
+
+/// The name in the key of an upload.
+pub(super) fn upload_name(key: &[u8]) -> Option<&str> {
+    split_upload(key).map(|(_, name, _)| name)
+}
+
 /// Bucket and name in the key of an upload, with its id.
 pub(super) fn split_upload(key: &[u8]) -> Option<(&str, &str, UploadId)> {
     let rest = key.strip_prefix(UPLOADS)?;
@@ -93,6 +107,15 @@ pub(super) fn split_part(key: &[u8]) -> Option<(UploadId, u16)> {
     Some((UploadId(id.try_into().ok()?), u16::from_be_bytes(number.try_into().ok()?)))
 }
 
+/// The entry of an object or of a part, for a message.
+pub(super) fn described(key: &[u8]) -> String {
+    match (split_part(key), key.strip_prefix(OBJECTS)) {
+        (Some((id, number)), _) => format!("part {number} of upload {}", id.to_text()),
+        (None, Some(rest)) => String::from_utf8_lossy(rest).replacen('\0', "/", 1),
+        (None, None) => String::from_utf8_lossy(key).into_owned(),
+    }
+}
+
 /// Bytes of a name.
 pub(super) fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
@@ -107,6 +130,11 @@ mod tests {
         let id = UploadId([0; 16]);
         let key = upload("photos", "a/b", id);
         assert_eq!(split_upload(&key), Some(("photos", "a/b", id)));
+        assert_eq!(upload_name(&key), Some("a/b"));
+        assert_eq!(object_name(&object("photos", "a/b")), Some("a/b"));
+        assert_eq!(object_name(b"o"), None);
+        assert_eq!(described(&object("photos", "a/b")), "photos/a/b");
+        assert_eq!(described(&part(id, 9)), format!("part 9 of upload {}", "0".repeat(32)));
         assert_eq!(split_part(&part(id, 9)), Some((id, 9)));
         for end in 0..key.len() {
             assert!(split_upload(&key[..end]).is_none_or(|(bucket, ..)| bucket != "photos/"));

@@ -53,86 +53,129 @@ pub struct Listing {
 /// An unfinished upload in a list: the key of its object, its id, and its record.
 pub type ListedUpload = (String, UploadId, UploadRecord);
 
+/// A list of unfinished uploads.
+#[derive(Debug, Default)]
+pub struct UploadListing {
+    /// Uploads.
+    pub uploads: Vec<ListedUpload>,
+    /// Common prefixes of their keys.
+    pub prefixes: Vec<String>,
+    /// The last item, if there are more: a key and its upload, or a common prefix.
+    pub next: Option<(String, Option<UploadId>)>,
+}
+
+/// An item of a list that is being made.
+enum Item<'a> {
+    Prefix(String),
+    /// The name, the key of the entry, and its value.
+    Entry(&'a str, &'a [u8], &'a [u8]),
+}
+
 impl Objects {
     /// Lists a part of a bucket.
     pub fn list(&self, bucket: &str, wanted: &Wanted) -> Result<Listing, Fault> {
         self.bucket(bucket)?;
-        let mut listing = Listing::default();
-        if wanted.max == 0 {
-            return Ok(listing);
-        }
         let base = key::objects_of(bucket);
-        let at = |name: &str| [&base[..], name.as_bytes()].concat();
-        let mut cursor = self.space.cursor(Bounds::prefix(&at(&wanted.prefix)))?;
-        let mut is_on = match &wanted.after {
-            None => cursor.seek_to_first()?,
-            Some(Listed::Key(name)) => {
-                cursor.seek(&at(name).into_iter().chain([0]).collect::<Vec<_>>())?
-            }
-            Some(Listed::Prefix(prefix)) => cursor.seek(&after_prefix(at(prefix)))?,
-        };
-        let (mut last, mut bytes) = (None, 0);
-        while is_on {
-            let items = listing.objects.len() + listing.prefixes.len();
-            if items == wanted.max || bytes > NAMES_MAX {
-                listing.next = last;
-                return Ok(listing);
-            }
-            let Some(name) = key::text(&cursor.key()[base.len()..]).map(str::to_owned) else {
-                is_on = cursor.next()?;
-                continue;
-            };
-            bytes += name.len();
-            match common_prefix(&name, wanted) {
-                Some(prefix) => {
-                    is_on = cursor.seek(&after_prefix(at(&prefix)))?;
-                    last = Some(Listed::Prefix(prefix.clone()));
-                    listing.prefixes.push(prefix);
+        let start = wanted.after.as_ref().map(|after| match after {
+            Listed::Key(name) => [&base[..], name.as_bytes(), &[0]].concat(),
+            Listed::Prefix(prefix) => after_prefix(&base, prefix),
+        });
+        let (mut listing, mut last) = (Listing::default(), None);
+        let has_more = self.walk((&base, start), wanted, key::object_name, |item| {
+            last = Some(match item {
+                Item::Prefix(prefix) => {
+                    listing.prefixes.push(prefix.clone());
+                    Listed::Prefix(prefix)
                 }
-                None => {
-                    let record = ObjectRecord::decode(cursor.value_slice())?;
-                    is_on = cursor.next()?;
-                    last = Some(Listed::Key(name.clone()));
-                    listing.objects.push((name, record));
+                Item::Entry(name, _, value) => {
+                    listing.objects.push((name.to_owned(), ObjectRecord::decode(value)?));
+                    Listed::Key(name.to_owned())
                 }
-            }
-        }
+            });
+            Ok(())
+        })?;
+        listing.next = last.filter(|_| has_more);
         Ok(listing)
     }
 
-    /// Unfinished uploads of a bucket with a prefix, after an upload; at most `max`, and whether
-    /// there are more. Without an id, the list begins after all uploads of the key.
+    /// Lists unfinished uploads of a bucket: after the upload `id` of the key that the list begins
+    /// after, or after all uploads of that key.
     pub fn list_uploads(
         &self,
         bucket: &str,
-        prefix: &str,
-        after: Option<(&str, Option<UploadId>)>,
-        max: usize,
-    ) -> Result<(Vec<ListedUpload>, bool), Fault> {
+        wanted: &Wanted,
+        id: Option<UploadId>,
+    ) -> Result<UploadListing, Fault> {
         self.bucket(bucket)?;
         let base = key::uploads_of(bucket);
-        let all = [&base[..], prefix.as_bytes()].concat();
-        let (mut found, mut bytes) = (Vec::new(), 0);
-        if max == 0 {
-            return Ok((found, false));
-        }
-        for entry in self.space.scan(Bounds::prefix(&all))? {
-            let (place, value) = entry?;
-            let Some((_, name, id)) = key::split_upload(&place) else { continue };
-            let is_before = after.is_some_and(|(after, of)| match of {
-                Some(of) => (name, id) <= (after, of),
-                None => name <= after,
+        let start = wanted.after.as_ref().map(|after| match (after, id) {
+            (Listed::Key(name), Some(id)) => [&key::upload(bucket, name, id)[..], &[0]].concat(),
+            // A zero byte is after the name in the keys of its uploads.
+            (Listed::Key(name), None) => [&base[..], name.as_bytes(), &[1]].concat(),
+            (Listed::Prefix(prefix), _) => after_prefix(&base, prefix),
+        });
+        let (mut listing, mut last) = (UploadListing::default(), None);
+        let has_more = self.walk((&base, start), wanted, key::upload_name, |item| {
+            last = Some(match item {
+                Item::Prefix(prefix) => {
+                    listing.prefixes.push(prefix.clone());
+                    (prefix, None)
+                }
+                Item::Entry(name, place, value) => {
+                    let Some((_, _, id)) = key::split_upload(place) else { return Ok(()) };
+                    let record = UploadRecord::decode(value)?;
+                    listing.uploads.push((name.to_owned(), id, record));
+                    (name.to_owned(), Some(id))
+                }
             });
-            if is_before {
-                continue;
-            }
-            if found.len() == max || bytes > NAMES_MAX {
-                return Ok((found, true));
-            }
-            bytes += name.len();
-            found.push((name.to_owned(), id, UploadRecord::decode(&value)?));
+            Ok(())
+        })?;
+        listing.next = last.filter(|_| has_more);
+        Ok(listing)
+    }
+
+    /// Visits the wanted items with the prefix `base`, in order, from `start` on; returns whether
+    /// there are more. Entries of which `name_of` knows no name are passed over.
+    fn walk(
+        &self,
+        (base, start): (&[u8], Option<Vec<u8>>),
+        wanted: &Wanted,
+        name_of: fn(&[u8]) -> Option<&str>,
+        mut visit: impl FnMut(Item<'_>) -> Result<(), Fault>,
+    ) -> Result<bool, Fault> {
+        if wanted.max == 0 {
+            return Ok(false);
         }
-        Ok((found, false))
+        let all = [base, wanted.prefix.as_bytes()].concat();
+        let mut cursor = self.space.cursor(Bounds::prefix(&all))?;
+        let mut is_on = match start {
+            None => cursor.seek_to_first()?,
+            Some(start) => cursor.seek(&start)?,
+        };
+        let (mut items, mut bytes) = (0, 0);
+        while is_on {
+            if items == wanted.max || bytes > NAMES_MAX {
+                return Ok(true);
+            }
+            let Some(name) = name_of(cursor.key()) else {
+                is_on = cursor.next()?;
+                continue;
+            };
+            items += 1;
+            bytes += name.len();
+            match common_prefix(name, wanted) {
+                Some(prefix) => {
+                    let next = after_prefix(base, &prefix);
+                    visit(Item::Prefix(prefix))?;
+                    is_on = cursor.seek(&next)?;
+                }
+                None => {
+                    visit(Item::Entry(name, cursor.key(), cursor.value_slice()))?;
+                    is_on = cursor.next()?;
+                }
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -143,8 +186,10 @@ fn common_prefix(name: &str, wanted: &Wanted) -> Option<String> {
     Some(name[..wanted.prefix.len() + at + delimiter.len()].to_owned())
 }
 
-/// The first key after all keys that begin with these bytes, which end with a byte of UTF-8.
-fn after_prefix(mut bytes: Vec<u8>) -> Vec<u8> {
+/// The first key after all keys of names that begin with this prefix.
+fn after_prefix(base: &[u8], prefix: &str) -> Vec<u8> {
+    let mut bytes = [base, prefix.as_bytes()].concat();
+    // No byte of UTF-8 is the largest one.
     if let Some(last) = bytes.last_mut() {
         *last = last.saturating_add(1);
     }

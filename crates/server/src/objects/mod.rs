@@ -13,6 +13,8 @@
 //! - *Nothing left.* A file is removed after the transaction that removes its name from all
 //!   entries. A failure in between leaves a file that no entry names. [`Objects::open`] removes
 //!   these files, before any put can begin.
+//! - *Its own files.* An opening makes sure that the entries are of this store, and not of one that
+//!   it was copied from ([`origin`]). A file that is no body is neither read nor removed.
 //! - *One at a time.* Each change of a key is a transaction that reads the entries on which it
 //!   depends: the bucket, the object, the upload. If one of them has changed, the transaction is
 //!   repeated. So conditions hold at the moment of the change, and a bucket that is deleted has no
@@ -36,6 +38,7 @@ mod key;
 mod listing;
 #[expect(clippy::module_inception, reason = "the file is named after its type")]
 mod objects;
+mod origin;
 mod record;
 mod segment;
 mod streams;
@@ -47,7 +50,7 @@ pub use attributes::{Attributes, Header};
 pub use body::{NewBody, StoredBody, Written};
 pub use change::Condition;
 pub use fault::Fault;
-pub use listing::{Listed, ListedUpload, Listing, Wanted};
+pub use listing::{Listed, ListedUpload, Listing, UploadListing, Wanted};
 pub use objects::{Body, Found, Objects, ObjectsOptions};
 pub use record::{BucketRecord, Checksum, ObjectRecord, PartRecord, Place, UploadRecord};
 pub use segment::{CHUNK, Segment};

@@ -24,6 +24,8 @@ pub struct ObjectsOptions {
     pub entry_max: u64,
     /// Age at which an unfinished upload is forgotten, in milliseconds.
     pub upload_age_max: u64,
+    /// Whether objects and parts are forgotten when files of them are not there.
+    pub forget_missing: bool,
 }
 
 /// See the [module](self).
@@ -53,13 +55,16 @@ pub struct Found {
 
 impl Objects {
     /// Opens the objects of a store. Removes files that no entry names, and old uploads.
+    ///
+    /// # Errors
+    /// [`Fault::NoFiles`] for a copy that has not the files of its objects.
     pub fn open(db: &Db, options: ObjectsOptions) -> Result<(Self, Swept), Fault> {
         let db = db.with_durability(Durability::Synced);
         let space = db.create_key_space(KEY_SPACE)?;
         let files = db.files();
         let streams = Streams::on(db.fs().map(|fs| &**fs));
         let objects = Self { db, space, files, options, streams };
-        let mut swept = objects.remove_unnamed()?;
+        let mut swept = objects.sweep()?;
         swept.uploads = objects.forget_old_uploads()?;
         Ok((objects, swept))
     }

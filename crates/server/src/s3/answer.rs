@@ -29,7 +29,11 @@ impl From<Fault> for S3Error {
             Fault::PartTooSmall { .. } => S3ErrorCode::EntityTooSmall,
             Fault::WrongSize { .. } | Fault::NoPartChecksum(_) => S3ErrorCode::InvalidRequest,
             Fault::WrongChecksum(_) => S3ErrorCode::BadDigest,
-            Fault::Damaged { .. } | Fault::BodySize { .. } | Fault::Entry(_) => {
+            Fault::Damaged { .. }
+            | Fault::BodySize { .. }
+            | Fault::NoFile { .. }
+            | Fault::NoFiles { .. }
+            | Fault::Entry(_) => {
                 tracing::error!(%fault, "damage in an object");
                 S3ErrorCode::InternalError
             }

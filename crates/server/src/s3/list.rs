@@ -60,7 +60,8 @@ fn of_token(token: &str) -> S3Result<Listed> {
     }
 }
 
-fn of_marker(mut marker: String, prefix: &str, delimiter: Option<&str>) -> Listed {
+/// The position that a marker tells.
+pub(super) fn of_marker(mut marker: String, prefix: &str, delimiter: Option<&str>) -> Listed {
     let after = marker.strip_prefix(prefix).unwrap_or_default();
     match delimiter.and_then(|delimiter| Some(after.find(delimiter)? + delimiter.len())) {
         Some(end) => {
@@ -82,9 +83,13 @@ fn answer(listing: Listing, url: bool, owner: Option<&Owner>) -> (Vec<Object>, V
         storage_class: Some(ObjectStorageClass::from_static(ObjectStorageClass::STANDARD)),
         ..Object::default()
     });
-    let prefixes = listing.prefixes.into_iter();
-    let prefixes = prefixes.map(|prefix| CommonPrefix { prefix: Some(encoded(prefix, url)) });
-    (objects.collect(), prefixes.collect())
+    (objects.collect(), common_prefixes(listing.prefixes, url))
+}
+
+/// Common prefixes of an answer.
+pub(super) fn common_prefixes(prefixes: Vec<String>, url: bool) -> Vec<CommonPrefix> {
+    let prefixes = prefixes.into_iter();
+    prefixes.map(|prefix| CommonPrefix { prefix: Some(encoded(prefix, url)) }).collect()
 }
 
 pub(super) async fn second(

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `operations` | the operations, each a call of another part |
 //! | `buckets`, `tags` | buckets; tags of objects |
-//! | `put`, `get`, `copy` | objects |
+//! | `put`, `get`, `copy`, `summary` | objects; `summary`: what describes them |
 //! | `delete`, `list` | deletes of one or many objects; lists |
 //! | `multipart` | uploads in parts |
 //! | `intake`, `digests` | the body of a request, and its checksums |
@@ -42,6 +42,7 @@ mod multipart;
 mod operations;
 mod pieces;
 mod put;
+mod summary;
 mod tags;
 mod unsupported;
 

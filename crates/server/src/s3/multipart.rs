@@ -17,9 +17,9 @@ use super::blocking::blocking;
 use super::buckets::owner;
 use super::conditions;
 use super::digests::{ALGORITHMS, Digests, set_checksum};
-use super::list::{is_url, items};
+use super::list::{common_prefixes, is_url, items, of_marker};
 use super::operations::{Operations, check_key};
-use crate::objects::{Checksum, Chosen, ChosenPart, UploadId, Whole};
+use crate::objects::{Checksum, Chosen, ChosenPart, UploadId, Wanted, Whole};
 
 const PARTS_MAX: u16 = 10_000;
 
@@ -197,25 +197,20 @@ pub(super) async fn list_uploads(
     of: &Operations,
     request: S3Request<ListMultipartUploadsInput>,
 ) -> S3Result<S3Response<ListMultipartUploadsOutput>> {
-    let (objects, input) = (of.objects(), request.input);
-    if input.delimiter.as_ref().is_some_and(|text| !text.is_empty()) {
-        let message = "uploads are not grouped by a delimiter";
-        return Err(refusal(S3ErrorCode::NotImplemented, message));
-    }
+    let (objects, mut input) = (of.objects(), request.input);
     let max = items(input.max_uploads, "max-uploads")?;
     let url = is_url(input.encoding_type.as_ref())?;
+    input.delimiter = input.delimiter.filter(|text| !text.is_empty());
+    let (prefix, delimiter) = (input.prefix.clone().unwrap_or_default(), input.delimiter.clone());
     let marker = input.key_marker.clone().filter(|marker| !marker.is_empty());
-    let of_id = input.upload_id_marker.as_deref().and_then(UploadId::from_text);
-    let (bucket, prefix) = (input.bucket.clone(), input.prefix.clone().unwrap_or_default());
-    let (uploads, is_truncated) = blocking(move || {
-        let after = marker.as_deref().map(|marker| (marker, of_id));
-        objects.list_uploads(&bucket, &prefix, after, max)
-    })
-    .await?;
-    let last = uploads.last().filter(|_| is_truncated);
-    let next = last.map(|(key, id, _)| (encoded(key.clone(), url), id.to_text()));
-    let (next_key_marker, next_upload_id_marker) = next.unzip();
-    let uploads = uploads.into_iter().map(|(key, id, record)| MultipartUpload {
+    let after = marker.map(|marker| of_marker(marker, &prefix, delimiter.as_deref()));
+    let id = input.upload_id_marker.as_deref().and_then(UploadId::from_text);
+    let wanted = Wanted { prefix, delimiter, after, max };
+    let bucket = input.bucket.clone();
+    let listing = blocking(move || objects.list_uploads(&bucket, &wanted, id)).await?;
+    let is_truncated = listing.next.is_some();
+    let (next_key_marker, next_id) = listing.next.unzip();
+    let uploads = listing.uploads.into_iter().map(|(key, id, record)| MultipartUpload {
         initiated: Some(time(record.begun)),
         initiator: Some(initiator()),
         key: Some(encoded(key, url)),
@@ -226,14 +221,16 @@ pub(super) async fn list_uploads(
     });
     Ok(S3Response::new(ListMultipartUploadsOutput {
         bucket: Some(input.bucket),
+        common_prefixes: Some(common_prefixes(listing.prefixes, url)),
+        delimiter: input.delimiter.map(|text| encoded(text, url)),
         prefix: input.prefix.map(|text| encoded(text, url)),
         key_marker: input.key_marker.map(|text| encoded(text, url)),
         upload_id_marker: input.upload_id_marker,
         encoding_type: input.encoding_type,
         is_truncated: Some(is_truncated),
         max_uploads: i32::try_from(max).ok(),
-        next_key_marker,
-        next_upload_id_marker,
+        next_key_marker: next_key_marker.map(|text| encoded(text, url)),
+        next_upload_id_marker: next_id.flatten().map(UploadId::to_text),
         uploads: Some(uploads.collect()),
         ..ListMultipartUploadsOutput::default()
     }))

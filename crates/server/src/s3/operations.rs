@@ -10,7 +10,7 @@ use s3s::{S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result};
 use super::answer::refusal;
 use super::blocking::blocking;
 use super::intake::Intake;
-use super::{buckets, copy, delete, get, list, multipart, put, tags, unsupported};
+use super::{buckets, copy, delete, get, list, multipart, put, summary, tags, unsupported};
 use crate::metrics::Metrics;
 use crate::objects::Objects;
 
@@ -98,6 +98,8 @@ operations! {
         GetBucketVersioningInput => GetBucketVersioningOutput, buckets::versioning;
     put_object: PutObjectInput => PutObjectOutput, put::put;
     get_object: GetObjectInput => GetObjectOutput, get::get;
+    get_object_attributes:
+        GetObjectAttributesInput => GetObjectAttributesOutput, summary::get;
     head_object: HeadObjectInput => HeadObjectOutput, get::head;
     copy_object: CopyObjectInput => CopyObjectOutput, copy::object;
     delete_object: DeleteObjectInput => DeleteObjectOutput, delete::one;

@@ -63,6 +63,7 @@ fn part_of(operation: &str) -> &'static str {
     match operation {
         "create_multipart_upload" | "list_multipart_uploads" => "uploads",
         "delete_objects" => "delete",
+        "get_object_attributes" => "attributes",
         "get_bucket_location" => "location",
         "get_bucket_versioning" => "versioning",
         "get_object_tagging" | "put_object_tagging" | "delete_object_tagging" => "tagging",

@@ -29,7 +29,8 @@ use terrace_zone::{PowerCut, Snapshot};
 use life::{Known, Life};
 use world::{Sums, World, audit};
 
-const KEPT: ObjectsOptions = ObjectsOptions { entry_max: 64 << 10, upload_age_max: u64::MAX };
+const KEPT: ObjectsOptions =
+    ObjectsOptions { entry_max: 64 << 10, upload_age_max: u64::MAX, forget_missing: false };
 
 /// Small memtables: flushes and compactions are among the writes.
 fn options() -> Options {

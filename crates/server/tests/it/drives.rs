@@ -20,7 +20,8 @@ use terrace_server::objects::{
 use terrace_zone::timing::{Drive, Scale};
 use terrace_zone::{Op, Request};
 
-const KEPT: ObjectsOptions = ObjectsOptions { entry_max: 64 << 10, upload_age_max: u64::MAX };
+const KEPT: ObjectsOptions =
+    ObjectsOptions { entry_max: 64 << 10, upload_age_max: u64::MAX, forget_missing: false };
 const BUCKET: &str = "bucket";
 const LARGE: u64 = 16 << 20;
 

@@ -82,6 +82,50 @@ fn uploads_are_listed_after_a_key_or_one_of_its_uploads() {
 }
 
 #[test]
+fn uploads_are_grouped_by_a_delimiter_and_each_page_goes_on_after_the_one_before() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    for key in ["a/b/1", "a/b/1", "a/b/2", "a/c", "a/c", "a/d/1", "b", "b/x"] {
+        client.ask("POST", &format!("/bucket/{key}"), &[("uploads", "")]).expect(200);
+    }
+    let prefix = |text: &str| format!("<Prefix>{text}</Prefix>");
+    for (of, expected) in [
+        ("", vec!["b".into(), prefix("a/"), prefix("b/")]),
+        ("a", vec![prefix("a/")]),
+        ("a/", vec!["a/c".into(), "a/c".into(), prefix("a/b/"), prefix("a/d/")]),
+        ("a/b/", vec!["a/b/1".into(), "a/b/1".into(), "a/b/2".into()]),
+        ("c", vec![]),
+    ] {
+        let query = [("uploads", ""), ("delimiter", "/"), ("prefix", of)];
+        let whole = client.ask("GET", "/bucket", &query).expect(200);
+        assert_eq!((items(&whole), whole.all("IsTruncated")), (expected, vec!["false".into()]));
+        for size in ["1", "2"] {
+            let (mut found, mut marker, mut id) = (Vec::new(), String::new(), String::new());
+            loop {
+                let page = [
+                    ("max-uploads", size),
+                    ("key-marker", marker.as_str()),
+                    ("upload-id-marker", id.as_str()),
+                ];
+                let page = client.ask("GET", "/bucket", &[&query[..], &page].concat()).expect(200);
+                found.extend(items(&page));
+                if page.all("IsTruncated") == ["false"] {
+                    break;
+                }
+                id = page.all("NextUploadIdMarker").pop().unwrap_or_default();
+                marker = page.all("NextKeyMarker").remove(0);
+            }
+            let (mut found, mut expected) = (found, items(&whole));
+            (found.sort(), expected.sort());
+            assert_eq!(found, expected, "pages of {size} of {of}");
+        }
+    }
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
 fn control_characters_of_keys_are_references_in_documents_and_come_back() {
     let store = Store::new(Medium::Directory, 0);
     let rig = Rig::start(&store);

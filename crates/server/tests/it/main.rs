@@ -3,6 +3,7 @@
 //! as S3 has it. `kills`, `exits` and `sieges` run the program. The clients `boto3`, `rclone` and
 //! `s3cmd` are run by `cargo xtask test`, from `tests/clients`.
 
+mod checkpoints;
 mod chunks;
 mod client;
 mod copies;

@@ -117,6 +117,52 @@ fn an_object_is_read_by_its_parts() {
 }
 
 #[test]
+fn an_object_is_described_by_the_fields_that_are_asked_for() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    let (one, two) = (bytes(1, 5 << 20), bytes(2, 1000));
+    let (id, etags) = upload(&client, &[&one, &two]);
+    let crcs = [crc(&one), crc(&two)];
+    let parts = [(etags[0].as_str(), crcs[0].as_str()), (etags[1].as_str(), crcs[1].as_str())];
+    complete(&client, &id, &parts, &[]).expect(200);
+    let ask = |path: &str, fields: &str, more: &[(&str, &str)]| {
+        let headers = [&[("x-amz-object-attributes", fields)], more].concat();
+        client.send("GET", path, &[("attributes", "")], &headers, b"").unwrap()
+    };
+    let all = "ETag,Checksum,ObjectParts,StorageClass,ObjectSize";
+    let whole = ask(KEY, all, &[]).expect(200);
+    let etag = client.ask("HEAD", KEY, &[]).expect(200).headers["etag"].clone();
+    assert_eq!(whole.all("ETag"), [etag]);
+    assert!(whole.headers.contains_key("last-modified"));
+    assert_eq!(whole.all("ObjectSize"), ["5243880"]);
+    assert_eq!(whole.all("StorageClass"), ["STANDARD"]);
+    assert_eq!(whole.all("PartsCount"), ["2"]);
+    assert_eq!(whole.all("PartNumber"), ["1", "2"]);
+    assert_eq!(whole.all("Size"), ["5242880", "1000"]);
+    assert!(whole.all("Checksum").is_empty());
+    let first = ask(KEY, "ObjectParts", &[("x-amz-max-parts", "1")]).expect(200);
+    assert_eq!(first.all("PartNumber"), ["1"]);
+    assert_eq!(first.all("NextPartNumberMarker"), ["1"]);
+    assert_eq!(first.all("IsTruncated"), ["true"]);
+    assert!(first.all("ObjectSize").is_empty());
+    let rest = ask(KEY, "ObjectParts", &[("x-amz-part-number-marker", "1")]).expect(200);
+    assert_eq!(rest.all("PartNumber"), ["2"]);
+    assert_eq!(rest.all("IsTruncated"), ["false"]);
+    let sum = crc(b"small");
+    let headers = [("x-amz-checksum-crc32", sum.as_str())];
+    client.send("PUT", "/bucket/small", &[], &headers, b"small").unwrap().expect(200);
+    let small = ask("/bucket/small", all, &[]).expect(200);
+    assert_eq!(small.all("ChecksumCRC32"), [sum]);
+    assert_eq!(small.all("ObjectSize"), ["5"]);
+    assert!(small.all("ObjectParts").is_empty());
+    ask("/bucket/none", all, &[]).expect(404);
+    assert_eq!(ask(KEY, "Colour", &[]).expect(400).all("Code"), ["InvalidArgument"]);
+    assert_eq!(rig.stop(), 0);
+}
+
+#[test]
 fn a_list_of_no_items_is_whole() {
     let store = Store::new(Medium::Directory, 0);
     let rig = Rig::start(&store);

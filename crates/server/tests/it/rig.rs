@@ -10,7 +10,7 @@ use terrace::device::{Access, Emulator, Geometry, Uuid};
 use terrace::fs::{DirStore, Fs};
 use terrace::{Bounds, ByteCount, Db, Device, FormatOptions, Options};
 use terrace_env::random::{Random, RngCore};
-use terrace_server::objects::{ObjectRecord, Objects, ObjectsOptions, Place, Swept};
+use terrace_server::objects::{ObjectRecord, Objects, ObjectsOptions, Place, Swept, Wanted};
 use terrace_server::{Keys, Server, ServerOptions};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -40,18 +40,35 @@ impl Store {
         let made = match medium {
             Medium::Directory => Db::open_directory(store.path(), Options::default()),
             Medium::Image => {
-                let geometry = Geometry {
-                    max_open: Some(8),
-                    max_active: Some(8),
-                    ..Geometry::uniform(ByteCount::mib(2), zones)
-                };
-                let image = Emulator::create_image(store.path(), geometry, Uuid([7; 16]));
-                let drive = Arc::new(image.expect("an image").unsynced());
-                Db::create_device(drive, &FormatOptions::default(), options())
+                Db::create_device(store.blank(zones), &FormatOptions::default(), options())
             }
         };
         made.expect("a store").close().expect("a close");
         store
+    }
+
+    /// A checkpoint of the store, in a medium of the same kind.
+    pub(crate) fn checkpoint(&self, zones: u32) -> Self {
+        let place = tempfile::tempdir().expect("a directory");
+        let copy = Self { place, medium: self.medium };
+        let db = self.open();
+        match self.medium {
+            Medium::Directory => db.checkpoint_directory(copy.path()),
+            Medium::Image => db.checkpoint_device(copy.blank(zones), &FormatOptions::default()),
+        }
+        .expect("a checkpoint");
+        db.close().expect("a close");
+        copy
+    }
+
+    fn blank(&self, zones: u32) -> Arc<dyn Device> {
+        let geometry = Geometry {
+            max_open: Some(8),
+            max_active: Some(8),
+            ..Geometry::uniform(ByteCount::mib(2), zones)
+        };
+        let image = Emulator::create_image(self.path(), geometry, Uuid([7; 16]));
+        Arc::new(image.expect("an image").unsynced())
     }
 
     pub(crate) fn path(&self) -> PathBuf {
@@ -92,7 +109,8 @@ impl Store {
     }
 }
 
-const KEPT: ObjectsOptions = ObjectsOptions { entry_max: 64 << 10, upload_age_max: u64::MAX };
+const KEPT: ObjectsOptions =
+    ObjectsOptions { entry_max: 64 << 10, upload_age_max: u64::MAX, forget_missing: false };
 
 /// Small bodies whose object is gone, or has files.
 fn stray_bodies(db: &Db) -> usize {
@@ -106,15 +124,19 @@ fn stray_bodies(db: &Db) -> usize {
     bodies.filter(|entry| is_stray(&entry.as_ref().expect("an entry").0[..])).count()
 }
 
+/// A list of everything.
+pub(crate) fn all() -> Wanted {
+    Wanted { max: usize::MAX, ..Wanted::default() }
+}
+
 /// Files that entries name.
 fn files_in(objects: &Objects) -> u64 {
     let mut files = 0;
     for (bucket, _) in objects.buckets().expect("buckets") {
-        let wanted = terrace_server::objects::Wanted { max: usize::MAX, ..Default::default() };
-        let listing = objects.list(&bucket, &wanted).expect("a list");
+        let listing = objects.list(&bucket, &all()).expect("a list");
         files += listing.objects.iter().map(|(_, one)| one.segments().len()).sum::<usize>();
-        let (uploads, _) = objects.list_uploads(&bucket, "", None, usize::MAX).expect("a list");
-        for (_, id, _) in uploads {
+        let listing = objects.list_uploads(&bucket, &all(), None).expect("a list");
+        for (_, id, _) in listing.uploads {
             files += objects.parts(id, 0, usize::MAX).expect("parts").0.len();
         }
     }

@@ -8,6 +8,7 @@ use terrace_env::random::{Random, Rng};
 use terrace_server::objects::{Chosen, ChosenPart, Condition, Fault, Objects, UploadId};
 
 use super::world::{self, BUCKET, Bytes, World};
+use crate::rig::all;
 
 const KEYS: usize = 5;
 /// Least bytes of a part other than the last one.
@@ -157,8 +158,8 @@ impl<'a> Life<'a> {
     }
 
     fn upload(&self, key: &str) -> Result<UploadId, Fault> {
-        let (uploads, _) = self.objects.list_uploads(BUCKET, "", None, usize::MAX)?;
-        let found = uploads.into_iter().find(|(of, _, _)| of == key);
+        let listing = self.objects.list_uploads(BUCKET, &all(), None)?;
+        let found = listing.uploads.into_iter().find(|(of, _, _)| of == key);
         Ok(found.unwrap_or_else(|| panic!("{key}: expected its upload")).1)
     }
 }

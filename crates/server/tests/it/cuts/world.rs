@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use md5::{Digest as _, Md5};
 use terrace_env::store::FileKind;
 use terrace_env::{Cause, checksum};
-use terrace_server::objects::{
-    Attributes, Body, Condition, Fault, Found, Objects, StoredBody, Wanted,
-};
+use terrace_server::objects::{Attributes, Body, Condition, Fault, Found, Objects, StoredBody};
+
+use crate::rig::all;
 
 pub(super) const BUCKET: &str = "bucket";
 
@@ -66,8 +66,8 @@ impl Sums {
             sums.objects.insert(key, sum);
         }
         let files = objects.db().files();
-        let (uploads, _) = objects.list_uploads(BUCKET, "", None, usize::MAX).expect("a list");
-        for (key, id, _) in uploads {
+        let listing = objects.list_uploads(BUCKET, &all(), None).expect("a list");
+        for (key, id, _) in listing.uploads {
             let mut parts = BTreeMap::new();
             for (number, part) in objects.parts(id, 0, usize::MAX).expect("parts").0 {
                 let file = files.open_file(part.segment.file).expect("the file of a part");
@@ -82,8 +82,7 @@ impl Sums {
 }
 
 fn keys(objects: &Objects) -> Vec<String> {
-    let wanted = Wanted { max: usize::MAX, ..Wanted::default() };
-    let listing = objects.list(BUCKET, &wanted).expect("a list");
+    let listing = objects.list(BUCKET, &all()).expect("a list");
     listing.objects.into_iter().map(|(key, _)| key).collect()
 }
 
@@ -134,8 +133,8 @@ pub(super) fn audit(objects: &Objects) -> Result<(), String> {
             own(segment.file, format!("object {key}"))?;
         }
     }
-    let (uploads, _) = objects.list_uploads(BUCKET, "", None, usize::MAX).expect("a list");
-    for (key, id, _) in uploads {
+    let listing = objects.list_uploads(BUCKET, &all(), None).expect("a list");
+    for (key, id, _) in listing.uploads {
         for (number, part) in objects.parts(id, 0, usize::MAX).expect("parts").0 {
             own(part.segment.file, format!("part {number} of {key}"))?;
         }
