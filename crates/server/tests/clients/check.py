@@ -27,6 +27,8 @@ c.put_object_tagging(Bucket='pub',Key='a/ü +&?.txt',Tagging={'TagSet':[{'Key':'
 assert len(c.get_object_tagging(Bucket='pub',Key='a/ü +&?.txt')['TagSet'])==1
 c.delete_object_tagging(Bucket='pub',Key='a/ü +&?.txt')
 assert c.get_object_tagging(Bucket='pub',Key='a/ü +&?.txt')['TagSet']==[]
+described=c.get_object_attributes(Bucket='pub',Key='a/ü +&?.txt',ObjectAttributes=['ETag','ObjectSize','StorageClass'])
+assert described['ObjectSize']==c.head_object(Bucket='pub',Key='a/ü +&?.txt')['ContentLength'],described
 # empty
 c.put_object(Bucket='pub',Key='empty',Body=b''); assert c.get_object(Bucket='pub',Key='empty')['Body'].read()==b''
 # sizes around limits, ranges, checksums
@@ -76,6 +78,7 @@ p1=c.upload_part(Bucket='pub',Key='m2',UploadId=u,PartNumber=1,Body=d[:5<<20])
 p2=c.upload_part_copy(Bucket='pub',Key='m2',UploadId=u,PartNumber=2,CopySource={'Bucket':'pub','Key':'big'},CopySourceRange='bytes=10-99')['CopyPartResult']
 assert [p['PartNumber'] for p in c.list_parts(Bucket='pub',Key='m2',UploadId=u)['Parts']]==[1,2]
 assert [x['Key'] for x in c.list_multipart_uploads(Bucket='pub')['Uploads']]==['m2']
+assert c.list_multipart_uploads(Bucket='pub',Delimiter='2')['CommonPrefixes']==[{'Prefix':'m2'}]
 assert code(c.complete_multipart_upload,Bucket='pub',Key='m2',UploadId=u,MultipartUpload={'Parts':[{'PartNumber':2,'ETag':p2['ETag']},{'PartNumber':1,'ETag':p1['ETag']}]})[0]=='InvalidPartOrder'
 assert code(c.complete_multipart_upload,Bucket='pub',Key='m2',UploadId=u,MultipartUpload={'Parts':[{'PartNumber':1,'ETag':'"x"'}]})[0]=='InvalidPart'
 c.complete_multipart_upload(Bucket='pub',Key='m2',UploadId=u,MultipartUpload={'Parts':[{'PartNumber':1,'ETag':p1['ETag']},{'PartNumber':2,'ETag':p2['ETag']}]})
