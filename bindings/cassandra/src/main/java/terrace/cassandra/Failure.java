@@ -13,6 +13,7 @@ import org.apache.cassandra.io.sstable.CorruptSSTableException;
  */
 final class Failure {
     static final int OK = 0;
+    static final int NO_SPACE = 1;
     static final int CORRUPTION = 3;
     static final int NOT_FOUND = 15;
     private static final int STOPPED = 17;

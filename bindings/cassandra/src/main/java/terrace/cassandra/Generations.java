@@ -15,6 +15,10 @@ import org.apache.cassandra.schema.TableId;
  * under a zero byte and the table's id: one byte 1, and for each generation four bytes of its
  * number and one byte, 1 if it is <em>dead</em>. A dead generation was truncated or dropped: it is
  * read by what began before, and never after a restart.
+ *
+ * <p>A table can be truncated or dropped on a full drive, which takes deletes alone. A new
+ * generation whose number follows the last one of the list needs no place in it: if it has data, a
+ * restart finds it. A generation that cannot be marked dead loses its data at once.
  */
 final class Generations {
     private static final byte FORMAT = 1;
@@ -49,44 +53,82 @@ final class Generations {
      * generation that is there; one that follows another gets a new one.
      */
     synchronized Begun begin(TableId table) {
-        List<int[]> all = read(key(table));
-        Integer before = current.get(table);
+        int recorded = newest(read(key(table)));
+        List<int[]> all = known(table);
+        boolean isFirst = !current.containsKey(table);
+        if (isFirst && hasData(table, recorded + 1)) {
+            all.add(new int[] {recorded + 1, 0});
+        }
+        boolean continues = isFirst && !all.isEmpty() && all.get(all.size() - 1)[1] == 0;
+        int generation = continues ? newest(all) : newest(all) + 1;
         List<Integer> unfinished = new ArrayList<>();
-        int generation;
-        if (before == null && !all.isEmpty()) {
-            generation = all.get(all.size() - 1)[0];
-            for (int[] one : all.subList(0, all.size() - 1)) {
-                unfinished.add(one[0]);
-            }
-        } else {
-            int newest = all.isEmpty() ? 0 : all.get(all.size() - 1)[0];
-            generation = Math.max(newest, before == null ? 0 : before) + 1;
+        if (isFirst) {
+            all.stream().filter(one -> one[1] == 0 && one[0] != generation)
+                .forEach(one -> unfinished.add(one[0]));
+        }
+        if (!continues) {
             all.add(new int[] {generation, 0});
+        }
+        if (generation == recorded + 1) {
+            writeIfThereIsSpace(key(table), all);
+        } else if (generation > recorded) {
             write(key(table), all);
         }
         current.put(table, generation);
-        return new Begun(generation, before == null, unfinished);
+        return new Begun(generation, isFirst, unfinished);
     }
 
-    /** From now on, a restart does not find this generation. */
-    synchronized void kill(TableId table, int generation) {
+    /** The list of a table, with its current generation even if that found no space. */
+    private List<int[]> known(TableId table) {
         List<int[]> all = read(key(table));
+        Integer now = current.get(table);
+        if (now != null && now > newest(all)) {
+            all.add(new int[] {now, 0});
+        }
+        return all;
+    }
+
+    /** The number of the last generation in a list; 0 for none. */
+    private static int newest(List<int[]> all) {
+        return all.isEmpty() ? 0 : all.get(all.size() - 1)[0];
+    }
+
+    private boolean hasData(TableId table, int generation) {
+        Keys keys = new Keys(table, generation);
+        return store.exists(keys.start(), keys.end());
+    }
+
+    /**
+     * From now on, a restart does not find this generation. {@code mayDelete}: whether its data is
+     * not needed any more, and goes at once if there is no space for the mark.
+     */
+    synchronized void kill(TableId table, int generation, boolean mayDelete) {
+        List<int[]> all = known(table);
         for (int[] one : all) {
             if (one[0] == generation) {
                 one[1] = 1;
             }
         }
-        write(key(table), all);
+        if (!mayDelete) {
+            write(key(table), all);
+        } else if (!writeIfThereIsSpace(key(table), all)) {
+            deleteData(table, generation);
+        }
     }
 
     /** Removes a generation and all its data. */
     synchronized void remove(TableId table, int generation) {
-        List<int[]> all = read(key(table));
+        List<int[]> all = known(table);
         all.removeIf(one -> one[0] == generation);
+        deleteData(table, generation);
+        // Without space, the generation stays in the list, and has no data.
+        writeIfThereIsSpace(key(table), all);
+    }
+
+    private void deleteData(TableId table, int generation) {
         Keys keys = new Keys(table, generation);
         try (Batch batch = store.batch()) {
             batch.deleteRange(keys.start(), keys.end());
-            put(batch, key(table), all);
             batch.commit();
         }
     }
@@ -132,6 +174,19 @@ final class Generations {
         try (Batch batch = store.batch()) {
             put(batch, key, all);
             batch.commit();
+        }
+    }
+
+    /** Writes a list; false if the drive is full. */
+    private boolean writeIfThereIsSpace(byte[] key, List<int[]> all) {
+        try {
+            write(key, all);
+            return true;
+        } catch (Failure.EngineException error) {
+            if (error.code != Failure.NO_SPACE) {
+                throw error;
+            }
+            return false;
         }
     }
 

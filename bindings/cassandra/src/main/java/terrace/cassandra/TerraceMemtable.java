@@ -3,6 +3,7 @@ package terrace.cassandra;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
+import org.apache.cassandra.config.DatabaseDescriptor;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.DataRange;
 import org.apache.cassandra.db.DecoratedKey;
@@ -144,7 +145,9 @@ public final class TerraceMemtable extends AbstractMemtableWithCommitlog {
         isSwitchedOut = true;
         if (!becomesTables) {
             // Truncated or dropped: from the answer to the client on, a restart must not find it.
-            store.generations().kill(metadata().id, generation);
+            // With a snapshot, its data is written into files first.
+            boolean mayDelete = !DatabaseDescriptor.isAutoSnapshot();
+            store.generations().kill(metadata().id, generation, mayDelete);
         }
     }
 
