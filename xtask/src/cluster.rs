@@ -6,9 +6,13 @@
 //! are killed while a client writes ([`loops`]). All processes end with this one's chore. The heap
 //! of a node is 768 MiB, and a node takes about 1.2 GiB.
 
+mod client;
+mod damage;
+mod group;
 mod loops;
 mod node;
 mod parts;
+mod scenes;
 
 use std::time::Duration;
 
@@ -16,7 +20,7 @@ use anyhow::ensure;
 
 use crate::step::Steps;
 use crate::workspace::Workspace;
-use loops::Loops;
+use loops::{Kind, Loops};
 use parts::Parts;
 
 /// Memory that three nodes and a client need, in bytes.
@@ -28,6 +32,12 @@ pub(crate) struct Arguments {
     /// How many times nodes are killed while a client writes; 0: the nodes only run
     #[arg(long, default_value_t = Arguments::default().loops)]
     loops: u64,
+    /// Index of the first loop, which decides its kind, its nodes and its moments
+    #[arg(long, default_value_t = Arguments::default().first)]
+    first: u64,
+    /// The kind of all loops; without it, the kinds take turns
+    #[arg(long)]
+    only: Option<Kind>,
     /// Seed of the keys, the nodes and the moments of the kills
     #[arg(long, default_value_t = Arguments::default().seed)]
     seed: u64,
@@ -37,18 +47,21 @@ pub(crate) struct Arguments {
     /// Minutes for which the nodes run without loops
     #[arg(long, default_value_t = Arguments::default().minutes)]
     minutes: u64,
+    /// Build nothing: take programs, libraries and classes as the last build left them
+    #[arg(long)]
+    as_built: bool,
 }
 
 impl Default for Arguments {
     fn default() -> Self {
-        Self { loops: 0, seed: 1, writes: 3000, minutes: 60 }
+        Self { loops: 0, first: 0, only: None, seed: 1, writes: 3000, minutes: 60, as_built: false }
     }
 }
 
 /// Starts the nodes, and stops them after the loops or the time.
 pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, arguments: Arguments) {
-    let parts = Parts::new(workspace);
-    if !build(&parts, steps) {
+    let parts = Parts::release(workspace);
+    if !arguments.as_built && !build(&parts, steps) {
         return;
     }
     let enough = || {
@@ -74,7 +87,7 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, arguments: Arguments
 /// The part of the test suite: the tests of the memtable, in one process. The loops take several
 /// minutes of both processors, and are run by hand.
 pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
-    let parts = Parts::new(workspace);
+    let parts = Parts::debug(workspace);
     if build(&parts, steps) {
         steps.run("test: Cassandra, memtable", || parts.test());
     }
@@ -94,8 +107,8 @@ fn loop_through(parts: &Parts<'_>, arguments: Arguments) -> anyhow::Result<()> {
     eprintln!("{} loops, seed {}", arguments.loops, arguments.seed);
     let mut cluster = Loops::start(parts, arguments.seed, arguments.writes)?;
     let mut done = Vec::new();
-    for index in 0..arguments.loops {
-        match cluster.run(index) {
+    for index in arguments.first..arguments.first + arguments.loops {
+        match cluster.run(index, arguments.only) {
             Ok(one) => done.push(one),
             Err(error) => {
                 _ = loops::close(&done);

@@ -15,17 +15,29 @@ const PROJECT: &str = "bindings/cassandra";
 pub(super) struct Parts<'a> {
     workspace: &'a Workspace,
     place: PathBuf,
+    is_release: bool,
 }
 
 impl<'a> Parts<'a> {
-    /// Nothing is built yet.
-    pub(super) fn new(workspace: &'a Workspace) -> Self {
-        Self { workspace, place: workspace.target().join("cassandra") }
+    /// The parts in the build of all tests. Nothing is built yet.
+    pub(super) fn debug(workspace: &'a Workspace) -> Self {
+        Self { workspace, place: workspace.target().join("cassandra"), is_release: false }
+    }
+
+    /// The same, as they are used.
+    pub(super) fn release(workspace: &'a Workspace) -> Self {
+        Self { is_release: true, ..Self::debug(workspace) }
     }
 
     /// Builds the program, the C library, the jar and its tests, and fetches Cassandra.
     pub(super) fn build(&self) -> anyhow::Result<()> {
-        Built::all(self.workspace)?;
+        if self.is_release {
+            let words = ["build", "--quiet", "--release"];
+            let packages = ["--package", "terrace-c", "--package", "terrace-cli"];
+            step::command(self.workspace.cargo(words).args(packages))?;
+        } else {
+            Built::all(self.workspace)?;
+        }
         expect(&self.library())?;
         step::command(self.maven().args(["-DskipTests", "package"]))?;
         step::command(self.maven().arg("dependency:copy-dependencies"))
@@ -53,17 +65,40 @@ impl<'a> Parts<'a> {
             self.place.join("lib").join("*"),
         ];
         let classes = classes.map(|path| path.display().to_string()).join(":");
-        let mut java = Command::new("java");
+        // A process ends with its parent, however that one ends.
+        let mut java = Command::new("setpriv");
+        java.args(["--pdeathsig", "KILL", "java"]);
         java.arg(format!("@{}", conf.join("jvm17.options").display()));
         java.arg(format!("-Dlogback.configurationFile={}", conf.join("logback.xml").display()));
         java.args(["-cp", &classes]);
         java
     }
 
-    /// The client, which takes the words after.
+    /// The client that writes and reads, which takes the words after.
     pub(super) fn client(&self) -> Command {
+        self.client_of("Load")
+    }
+
+    /// A client by its class.
+    pub(super) fn client_of(&self, class: &str) -> Command {
         let mut java = self.java();
-        java.args(["-Xmx128m", "terrace.cassandra.Load"]);
+        java.args(["-Xmx128m", &format!("terrace.cassandra.{class}")]);
+        java
+    }
+
+    /// Cassandra's `nodetool` for the node with this port, which takes the words after.
+    pub(super) fn nodetool(&self, port: u16) -> Command {
+        let mut java = self.java();
+        // It keeps a history in the home directory.
+        java.arg(format!("-Duser.home={}", self.place().display()));
+        java.args(["-Xmx128m", "org.apache.cassandra.tools.NodeTool", "-p", &port.to_string()]);
+        java
+    }
+
+    /// A program of the tests that works on a store that no node has open.
+    pub(super) fn damage(&self, drive: &Path) -> Command {
+        let mut java = self.client_of("Damage");
+        java.arg(self.library()).arg(drive);
         java
     }
 
@@ -74,12 +109,17 @@ impl<'a> Parts<'a> {
 
     /// The program `terrace`.
     pub(super) fn terrace(&self) -> PathBuf {
-        self.workspace.target().join("debug/terrace")
+        self.built().join("terrace")
     }
 
     /// The C library.
     pub(super) fn library(&self) -> PathBuf {
-        self.workspace.target().join("debug/libterrace_c.so")
+        self.built().join("libterrace_c.so")
+    }
+
+    /// The directory of what cargo builds.
+    fn built(&self) -> PathBuf {
+        self.workspace.target().join(if self.is_release { "release" } else { "debug" })
     }
 
     fn project(&self) -> PathBuf {

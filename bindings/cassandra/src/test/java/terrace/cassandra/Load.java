@@ -1,5 +1,6 @@
 package terrace.cassandra;
 
+import com.datastax.driver.core.BoundStatement;
 import com.datastax.driver.core.Cluster;
 import com.datastax.driver.core.ConsistencyLevel;
 import com.datastax.driver.core.PreparedStatement;
@@ -28,16 +29,20 @@ import java.util.concurrent.atomic.AtomicLong;
  * <pre>
  *   Load schema HOSTS MEMTABLE
  *   Load write HOSTS SEED FIRST COUNT NOTES
- *   Load read HOSTS NOTES
+ *   Load read HOSTS NOTES        reads at QUORUM, patiently
+ *   Load read-one HOST NOTES     reads from this host, at ONE, patiently
+ *   Load probe HOSTS NOTES       reads at QUORUM, once
  * </pre>
  *
- * <p>The number of a write is its value. A line of NOTES is a partition, a row, a number, and
+ * <p>The number of a write is its value, and decides the text next to it, which reads verify. A
+ * line of NOTES is a partition, a row, a number, and
  * {@code ok} or {@code ?}; {@code ?} is a write that failed, which may be there or not.
  */
 public final class Load {
     private static final int PARTITIONS = 200;
     private static final int ROWS = 10;
     private static final int THREADS = 8;
+    private static final int FILLER = 200;
 
     private Load() {}
 
@@ -52,15 +57,23 @@ public final class Load {
                         Long.parseLong(words[3]), Long.parseLong(words[4]), Path.of(words[5]));
                     break;
                 case "read":
-                    System.exit(read(cluster.connect("loops"), Path.of(words[2])));
+                    System.exit(read(cluster.connect("loops"), Path.of(words[2]),
+                        ConsistencyLevel.QUORUM));
+                    break;
+                case "read-one":
+                    System.exit(read(cluster.connect("loops"), Path.of(words[2]),
+                        ConsistencyLevel.ONE));
+                    break;
+                case "probe":
+                    System.exit(probe(cluster.connect("loops"), Path.of(words[2])));
                     break;
                 default:
-                    throw new IllegalArgumentException("expected schema, write or read");
+                    throw new IllegalArgumentException("expected a word that the class names");
             }
         }
     }
 
-    private static Cluster connect(String hosts) {
+    static Cluster connect(String hosts) {
         return Cluster.builder()
             .addContactPoints(hosts.split(","))
             .withoutMetrics()
@@ -88,7 +101,6 @@ public final class Load {
         AtomicLong next = new AtomicLong(first);
         AtomicLong acknowledged = new AtomicLong();
         List<Long> nanos = new ArrayList<>();
-        String filler = "x".repeat(200);
         try (PrintStream out = new PrintStream(Files.newOutputStream(notes,
                 java.nio.file.StandardOpenOption.CREATE,
                 java.nio.file.StandardOpenOption.APPEND))) {
@@ -105,7 +117,7 @@ public final class Load {
                         long began = System.nanoTime();
                         try {
                             // The number is the time, so that the greatest number wins.
-                            session.execute(insert.bind(p, c, n, filler, n + 1));
+                            session.execute(insert.bind(p, c, n, filler(n), n + 1));
                             acknowledged.incrementAndGet();
                             end = "ok";
                         } catch (RuntimeException error) {
@@ -130,43 +142,108 @@ public final class Load {
             + (count - acknowledged.get()) + " p99_us " + p99);
     }
 
-    /** Reads all rows that have an acknowledged write; 1 if one of them is missing or older. */
-    private static int read(Session session, Path notes) throws Exception {
-        Map<String, long[]> expected = new HashMap<>();
+    /** The text next to a number: compression does not make it much shorter. */
+    private static String filler(long n) {
+        Random random = new Random(n);
+        StringBuilder text = new StringBuilder(FILLER);
+        for (int i = 0; i < FILLER; i++) {
+            text.append((char) (' ' + random.nextInt(95)));
+        }
+        return text.toString();
+    }
+
+    /** The least and the greatest number that a row may have; -1 for no row. */
+    private static final class Expected {
+        private long least = -1;
+        private long most = -1;
+
+        /** Null if a row is right, else the reason. */
+        private String refuse(Row row) {
+            long found = row == null ? -1 : row.getLong("n");
+            if (found < least || found > most) {
+                return "expected " + least + " to " + most + ", found " + found;
+            }
+            if (row != null && !filler(found).equals(row.getString("filler"))) {
+                return "expected the text of " + found + ", found " + row.getString("filler");
+            }
+            return null;
+        }
+    }
+
+    private static Map<String, Expected> expected(Path notes) throws Exception {
+        Map<String, Expected> expected = new HashMap<>();
         for (String line : Files.readAllLines(notes)) {
             String[] words = line.split(" ");
             long number = Long.parseLong(words[2]);
-            long[] range = expected.computeIfAbsent(words[0] + " " + words[1],
-                key -> new long[] {-1, -1});
-            range[1] = Math.max(range[1], number);
+            Expected one = expected.computeIfAbsent(words[0] + " " + words[1],
+                key -> new Expected());
+            one.most = Math.max(one.most, number);
             if (words[3].equals("ok")) {
-                range[0] = Math.max(range[0], number);
+                one.least = Math.max(one.least, number);
             }
         }
-        PreparedStatement select = session.prepare("SELECT n FROM numbers WHERE p = ? AND c = ?");
-        select.setConsistencyLevel(ConsistencyLevel.QUORUM);
+        return expected;
+    }
+
+    private static PreparedStatement select(Session session, ConsistencyLevel level) {
+        PreparedStatement select =
+            session.prepare("SELECT n, filler FROM numbers WHERE p = ? AND c = ?");
+        return select.setConsistencyLevel(level);
+    }
+
+    private static BoundStatement bind(PreparedStatement select, String key) {
+        String[] words = key.split(" ");
+        return select.bind(Integer.parseInt(words[0]), Integer.parseInt(words[1]));
+    }
+
+    /** Reads all rows that have a write; 1 if an acknowledged one is missing or older. */
+    private static int read(Session session, Path notes, ConsistencyLevel level)
+            throws Exception {
+        Map<String, Expected> expected = expected(notes);
+        PreparedStatement select = select(session, level);
         long lost = 0;
-        for (Map.Entry<String, long[]> one : expected.entrySet()) {
-            String[] words = one.getKey().split(" ");
-            Row row = patiently(session, select, Integer.parseInt(words[0]),
-                Integer.parseInt(words[1]));
-            long found = row == null ? -1 : row.getLong("n");
-            if (found < one.getValue()[0] || found > one.getValue()[1]) {
+        for (Map.Entry<String, Expected> one : expected.entrySet()) {
+            String refused = one.getValue().refuse(
+                patiently(session, bind(select, one.getKey())));
+            if (refused != null) {
                 lost++;
-                System.out.println("row " + one.getKey() + ": expected " + one.getValue()[0]
-                    + " to " + one.getValue()[1] + ", found " + found);
+                System.out.println("row " + one.getKey() + ": " + refused);
             }
         }
         System.out.println("rows " + expected.size() + " lost " + lost);
         return lost == 0 ? 0 : 1;
     }
 
+    /** Reads each row once; 1 if one is wrong. A read that fails is counted. */
+    private static int probe(Session session, Path notes) throws Exception {
+        PreparedStatement select = select(session, ConsistencyLevel.QUORUM);
+        int right = 0;
+        int failed = 0;
+        int wrong = 0;
+        for (Map.Entry<String, Expected> one : expected(notes).entrySet()) {
+            try {
+                Row row = session.execute(bind(select, one.getKey())).one();
+                String refused = one.getValue().refuse(row);
+                if (refused == null) {
+                    right++;
+                } else {
+                    wrong++;
+                    System.out.println("row " + one.getKey() + ": " + refused);
+                }
+            } catch (RuntimeException error) {
+                failed++;
+            }
+        }
+        System.out.println("right " + right + " failed " + failed + " wrong " + wrong);
+        return wrong == 0 ? 0 : 1;
+    }
+
     /** A read may time out while a node starts; it is repeated a few times. */
-    private static Row patiently(Session session, PreparedStatement select, int p, int c)
+    private static Row patiently(Session session, BoundStatement select)
             throws InterruptedException {
         for (int left = 20;; left--) {
             try {
-                return session.execute(select.bind(p, c)).one();
+                return session.execute(select).one();
             } catch (RuntimeException error) {
                 if (left == 0) {
                     throw error;
