@@ -3,10 +3,13 @@
 //!
 //! Maven fetches Cassandra and builds the memtable. Without `--loops` the nodes run for a time that
 //! the command line gives, for clients on 127.0.0.1 to 127.0.0.3, port 9042. With `--loops` nodes
-//! are killed while a client writes ([`loops`]). All processes end with this one's chore. The heap
-//! of a node is 768 MiB, and a node takes about 1.2 GiB.
+//! are killed while a client writes ([`loops`]). With `--compare` a load runs on tables of both
+//! kinds ([`compare`]). All processes end with this one's chore. The heap of a node is 768 MiB, and
+//! a node takes about 1.2 GiB.
 
 mod client;
+mod compare;
+mod cost;
 mod damage;
 mod group;
 mod loops;
@@ -32,6 +35,9 @@ pub(crate) struct Arguments {
     /// How many times nodes are killed while a client writes; 0: the nodes only run
     #[arg(long, default_value_t = Arguments::default().loops)]
     loops: u64,
+    /// Put a load on tables of Cassandra's own and on tables on Terrace, and compare the costs
+    #[arg(long)]
+    compare: bool,
     /// Index of the first loop, which decides its kind, its nodes and its moments
     #[arg(long, default_value_t = Arguments::default().first)]
     first: u64,
@@ -41,7 +47,7 @@ pub(crate) struct Arguments {
     /// Seed of the keys, the nodes and the moments of the kills
     #[arg(long, default_value_t = Arguments::default().seed)]
     seed: u64,
-    /// Writes in a loop
+    /// Writes in a loop, or in each load of a comparison
     #[arg(long, default_value_t = Arguments::default().writes)]
     writes: u64,
     /// Minutes for which the nodes run without loops
@@ -54,7 +60,16 @@ pub(crate) struct Arguments {
 
 impl Default for Arguments {
     fn default() -> Self {
-        Self { loops: 0, first: 0, only: None, seed: 1, writes: 3000, minutes: 60, as_built: false }
+        Self {
+            loops: 0,
+            compare: false,
+            first: 0,
+            only: None,
+            seed: 1,
+            writes: 3000,
+            minutes: 60,
+            as_built: false,
+        }
     }
 }
 
@@ -73,6 +88,13 @@ pub(crate) fn run(workspace: &Workspace, steps: &mut Steps, arguments: Arguments
     };
     if arguments.loops > 0 {
         steps.run("cluster: loops", || enough().and_then(|()| loop_through(&parts, arguments)));
+        return;
+    }
+    if arguments.compare {
+        steps.run("cluster: comparison", || {
+            enough()?;
+            compare::run(&parts, arguments.writes)
+        });
         return;
     }
     steps.run("cluster: three nodes", || {

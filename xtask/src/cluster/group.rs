@@ -38,6 +38,21 @@ impl<'a> Group<'a> {
         first.map(Node::address).collect::<Vec<_>>().join(",")
     }
 
+    /// The nodes.
+    pub(super) fn nodes(&self) -> &[Node<'a>] {
+        &self.nodes
+    }
+
+    /// Starts all nodes anew, with a commit log that is synced before a write is acknowledged.
+    pub(super) fn sync_logs(&mut self) -> anyhow::Result<()> {
+        self.kill_all()?;
+        for node in 0..self.nodes.len() {
+            self.nodes[node].sync_log();
+            self.up(node)?;
+        }
+        Ok(())
+    }
+
     /// The node with this index.
     pub(super) fn node(&self, node: usize) -> &Node<'a> {
         &self.nodes[node]

@@ -55,13 +55,15 @@ pub(super) struct Node<'a> {
     number: u8,
     place: PathBuf,
     process: Option<Child>,
+    /// Whether Cassandra's own commit log is synced before a write is acknowledged.
+    syncs_log: bool,
 }
 
 impl<'a> Node<'a> {
     /// A node with nothing on its drive and no files.
     pub(super) fn new(parts: &'a Parts<'a>, number: u8) -> anyhow::Result<Self> {
         let place = parts.place().join(format!("node{number}"));
-        let mut node = Self { parts, number, place, process: None };
+        let mut node = Self { parts, number, place, process: None, syncs_log: false };
         node.wipe(Medium::Large)?;
         File::create(node.log())?;
         Ok(node)
@@ -135,8 +137,29 @@ impl<'a> Node<'a> {
         Ok(())
     }
 
+    /// From the next start on, Cassandra's own commit log is synced before a write is
+    /// acknowledged.
+    pub(super) fn sync_log(&mut self) {
+        self.syncs_log = true;
+    }
+
+    /// The number of its process.
+    pub(super) fn process(&self) -> anyhow::Result<u32> {
+        self.process.as_ref().map(Child::id).context("expected a process")
+    }
+
+    /// Cassandra's own files.
+    pub(super) fn data(&self) -> PathBuf {
+        self.place.join("data")
+    }
+
+    /// Cassandra's own commit log.
+    pub(super) fn log_files(&self) -> PathBuf {
+        self.place.join("commitlog")
+    }
+
     /// The answer of `terrace zones --json` for its drive.
-    fn zones(&self) -> anyhow::Result<String> {
+    pub(super) fn zones(&self) -> anyhow::Result<String> {
         let mut zones = Command::new(self.parts.terrace());
         step::output(zones.args(["zones", "--json"]).arg(self.drive()))
     }
@@ -215,6 +238,11 @@ impl<'a> Node<'a> {
         let token = if is_new { String::new() } else { format!("initial_token: '{token}'\n") };
         let (place, address) = (self.place.display(), self.address());
         let library = self.parts.library();
+        let log = if self.syncs_log {
+            "commitlog_sync: batch\n"
+        } else {
+            "commitlog_sync: periodic\ncommitlog_sync_period: 10s\n"
+        };
         format!(
             "cluster_name: loops\n\
              partitioner: org.apache.cassandra.dht.Murmur3Partitioner\n\
@@ -227,8 +255,7 @@ impl<'a> Node<'a> {
              native_transport_port: {PORT}\n\
              storage_port: 7000\n\
              endpoint_snitch: SimpleSnitch\n\
-             commitlog_sync: periodic\n\
-             commitlog_sync_period: 10s\n\
+             {log}\
              data_file_directories: ['{place}/data']\n\
              commitlog_directory: '{place}/commitlog'\n\
              hints_directory: '{place}/hints'\n\
