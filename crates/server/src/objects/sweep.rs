@@ -123,8 +123,8 @@ impl Objects {
 
     /// Compares the files that entries name with those of the volume.
     fn survey(&self, bodies: &Bodies) -> Result<Survey, Fault> {
-        let mut survey = Survey::default();
-        survey.unnamed = bodies.0.keys().copied().collect();
+        let unnamed = bodies.0.keys().copied().collect();
+        let mut survey = Survey { unnamed, ..Survey::default() };
         for kind in [key::OBJECTS, key::PARTS] {
             for entry in self.space.scan(Bounds::prefix(kind))? {
                 let (place, value) = entry?;
