@@ -1,8 +1,8 @@
 //! The project's chores: `cargo xtask tidy | test | rocksdb | rocksdbjni | leveldb | cluster |
-//! guest | ci | soak | fuzz | bench | figure | series | dist | api`. This file parses the command
-//! line and calls the chore. `test` runs `rocksdb`, `rocksdbjni`, `leveldb` and `guest`, among
-//! others. `ci` runs `tidy`, `api` and `test`, the demonstration, `dist`, the experiments with less
-//! work, and one figure.
+//! guest | ci | soak | fuzz | planted | bench | figure | series | dist | api`. This file parses the
+//! command line and calls the chore. `test` runs `rocksdb`, `rocksdbjni`, `leveldb` and `guest`,
+//! among others. `ci` runs `tidy`, `api` and `test`, the demonstration, `dist`, the experiments
+//! with less work, and one figure.
 //!
 //! A chore that fails ends with exit code 1, a command line that cannot be parsed with 2. `tidy`,
 //! `test` and `ci` go on after a step that failed, and fail at the end. But if the files of the
@@ -24,6 +24,7 @@ mod named;
 mod packages;
 mod page;
 mod peers;
+mod planted;
 mod plugin;
 mod python;
 mod random;
@@ -82,6 +83,8 @@ enum Chore {
     Soak(soak::Arguments),
     /// Give damaged inputs to decoders, each target for some time
     Fuzz(fuzz::Arguments),
+    /// Plant known bugs one at a time, and see that tests catch them
+    Planted(planted::Arguments),
     /// Run one of the benchmarks and print its numbers
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -151,6 +154,7 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
         Chore::Dist(arguments) => dist::run(&workspace, &mut steps, *arguments),
         Chore::Guest(arguments) => return guest::run(&workspace, arguments),
         Chore::Fuzz(arguments) => return fuzz::run(&workspace, arguments),
+        Chore::Planted(arguments) => return planted::run(&workspace, arguments),
         Chore::Soak(arguments) => return soak::run(&workspace, arguments),
         Chore::Bench(bench) => return bench::run(&workspace, bench),
         Chore::Figure(arguments) => return figure::run(&workspace, *arguments),

@@ -54,25 +54,27 @@ impl Workspace {
 
     /// All files that git would track, relative to the root, in order.
     pub(crate) fn files(&self) -> anyhow::Result<Vec<PathBuf>> {
-        files_below(&self.root)
+        Self::files_below(&self.root)
     }
-}
 
-fn files_below(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    let walk = ignore::WalkBuilder::new(root)
-        .hidden(false)
-        .require_git(false)
-        .filter_entry(|entry| entry.file_name() != ".git")
-        .sort_by_file_name(Ord::cmp)
-        .build();
-    for entry in walk {
-        let entry = entry?;
-        if entry.file_type().is_some_and(|kind| kind.is_file()) {
-            files.push(entry.path().strip_prefix(root)?.to_path_buf());
+    /// The same in a copy of the project.
+    pub(crate) fn files_below(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        let walk = ignore::WalkBuilder::new(root)
+            .hidden(false)
+            .parents(false)
+            .require_git(false)
+            .filter_entry(|entry| entry.file_name() != ".git")
+            .sort_by_file_name(Ord::cmp)
+            .build();
+        for entry in walk {
+            let entry = entry?;
+            if entry.file_type().is_some_and(|kind| kind.is_file()) {
+                files.push(entry.path().strip_prefix(root)?.to_path_buf());
+            }
         }
+        Ok(files)
     }
-    Ok(files)
 }
 
 #[cfg(test)]
@@ -93,7 +95,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        let files = files_below(root.path()).unwrap();
+        let files = Workspace::files_below(root.path()).unwrap();
         let names: Vec<_> = files.iter().map(|path| path.to_str().unwrap()).collect();
         assert_eq!(names, [".ci/run", ".gitignore", "src/lib.rs"]);
     }

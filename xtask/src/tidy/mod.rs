@@ -33,4 +33,5 @@ mod run;
 mod source;
 mod text;
 
+pub(crate) use finding::Finding;
 pub(crate) use run::{compile, shape};

@@ -11,10 +11,11 @@ use anyhow::{Context, bail};
 use super::finding::Finding;
 use super::{habits, index, layers, layouts, links, names, openings, order, retired, source, text};
 use crate::peers::MANIFEST;
+use crate::planted;
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 
-/// Checks layers, the order of modules, layouts, names, sources, texts and links.
+/// Checks layers, the order of modules, layouts, names, sources, texts, planted bugs and links.
 pub(crate) fn shape(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let root = workspace.root();
     let files = read(root, &workspace.files()?)?;
@@ -51,6 +52,7 @@ pub(crate) fn shape(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<
         findings.extend(pages().flat_map(|(path, text)| habits::check_page(path, text)));
         none(findings)
     });
+    steps.run("tidy: planted bugs", || none(planted::check(&files)));
     steps.run("tidy: links", || {
         none(pages().flat_map(|(path, text)| links::check(root, path, text)).collect())
     });
