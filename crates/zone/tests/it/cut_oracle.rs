@@ -5,6 +5,8 @@
 //! from one that was never written. It must find out a drive that lies about flushes or forced
 //! writes.
 
+use std::collections::BTreeSet;
+
 use terrace_env::random::{Random, Rng};
 use terrace_env::{Cause, IoBuf, Lba, ZoneId, test_seeds};
 use terrace_zone::{Device, Emulator, Geometry, Op, PowerCut, ZoneState, ZoneType, conformance};
@@ -21,6 +23,8 @@ struct Zone {
     reset: bool,
     finished: bool,
     may_be_finished: bool,
+    /// Whether the zone was finished after the reset.
+    refinished: bool,
     /// The possible contents of each block of a conventional zone; the newest last.
     versions: Vec<Vec<u8>>,
 }
@@ -36,9 +40,17 @@ impl Zone {
         }
     }
 
+    fn finish(&mut self) {
+        if self.reset {
+            self.refinished = true;
+        } else {
+            self.may_be_finished = true;
+        }
+    }
+
     fn flushed(&mut self) {
         if self.reset {
-            *self = Self::default();
+            *self = Self { finished: self.refinished, ..Self::default() };
         }
         self.floor = self.blocks.len() as u64;
         self.blocks.iter_mut().for_each(|(_, volatile)| *volatile = false);
@@ -58,20 +70,37 @@ impl Zone {
         }
     }
 
-    /// Checks a sequential zone; returns whether it is where the mode puts it.
+    /// Checks a sequential zone. Notes which volatile changes of its state were kept.
     fn check(
         &self,
         cut: PowerCut,
-        state: ZoneState,
+        (state, capacity): (ZoneState, u64),
         pointer: Option<u64>,
         read: impl Fn(u64) -> u8,
+        seen: &mut BTreeSet<(Change, bool)>,
     ) {
         let written = self.blocks.len() as u64;
-        if self.reset && state == ZoneState::Empty {
+        let is_full = state == ZoneState::Full;
+        let is_blank = (0..8).all(|block| read(block) == 0);
+        if self.reset && (state == ZoneState::Empty || self.refinished && is_full && is_blank) {
+            seen.insert((Change::Reset, true));
+            if self.refinished {
+                assert!(is_full || cut != PowerCut::KeepAll, "a finish after a reset was lost");
+                seen.insert((Change::Refinish, is_full));
+            }
             return;
         }
-        assert!(!(self.reset && cut == PowerCut::KeepAll), "a reset was lost");
-        assert!(!self.finished || state == ZoneState::Full, "a finish was lost: {state:?}");
+        if self.reset {
+            assert!(cut != PowerCut::KeepAll, "a reset was lost");
+            seen.insert((Change::Reset, false));
+        }
+        assert!(!self.finished || is_full, "a finish was lost: {state:?}");
+        let may_be_full = self.finished || self.may_be_finished || written == capacity;
+        assert!(may_be_full || !is_full, "full, and was not finished: {written} of {capacity}");
+        if self.may_be_finished && !self.finished && written < capacity {
+            assert!(is_full || cut != PowerCut::KeepAll, "a finish was lost");
+            seen.insert((Change::Finish, is_full));
+        }
         let pointer = match pointer {
             Some(pointer) => pointer,
             None => {
@@ -92,6 +121,15 @@ impl Zone {
         }
         (pointer..pointer + 8).for_each(|block| assert_eq!(read(block), 0, "beyond the pointer"));
     }
+}
+
+/// A change of the state of a zone that a cut keeps or loses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    Reset,
+    Finish,
+    /// A finish after a reset that may be lost with it.
+    Refinish,
 }
 
 /// Lie to the oracle about a request to the drive. The oracle must notice it.
@@ -147,11 +185,10 @@ fn work(device: &Emulator, zones: &mut [Zone], random: &mut Random, lie: Option<
             let report = device.report(zone, 1).unwrap()[0];
             if device.control(Op::Reset(zone), CAUSE).is_ok() && report.state != ZoneState::Empty {
                 model.reset = true;
+                model.refinished = false;
             }
         }
-        16 if !model.reset && device.control(Op::Finish(zone), CAUSE).is_ok() => {
-            model.may_be_finished = true;
-        }
+        16 if device.control(Op::Finish(zone), CAUSE).is_ok() => model.finish(),
         17 => {
             if lie != Some(Lie::SkippedFlush) {
                 device.control(Op::Flush, CAUSE).unwrap();
@@ -162,7 +199,13 @@ fn work(device: &Emulator, zones: &mut [Zone], random: &mut Random, lie: Option<
     }
 }
 
-fn check(geometry: &Geometry, zones: &[Zone], after: &Emulator, cut: PowerCut) {
+fn check(
+    geometry: &Geometry,
+    zones: &[Zone],
+    after: &Emulator,
+    cut: PowerCut,
+    seen: &mut BTreeSet<(Change, bool)>,
+) {
     let mut active = 0;
     for (index, model) in zones.iter().enumerate() {
         let zone = ZoneId(index as u32);
@@ -184,12 +227,16 @@ fn check(geometry: &Geometry, zones: &[Zone], after: &Emulator, cut: PowerCut) {
             continue;
         }
         let pointer = report.write_pointer.0.wrapping_sub(report.start.0);
-        model.check(cut, report.state, report.state.has_pointer().then_some(pointer), read);
+        let state = (report.state, geometry.zone_capacity(zone));
+        let pointer = report.state.has_pointer().then_some(pointer);
+        model.check(cut, state, pointer, read, seen);
     }
     assert!(geometry.max_active.is_none_or(|max| active <= max), "{active} zones are active");
 }
 
-fn run(seed: u64, geometry: &Geometry, lie: Option<Lie>) {
+/// Returns the changes that cuts have kept, and those that they have lost.
+fn run(seed: u64, geometry: &Geometry, lie: Option<Lie>) -> BTreeSet<(Change, bool)> {
+    let mut seen = BTreeSet::new();
     let mut random = Random::seeded(seed);
     let device = Emulator::in_memory(geometry.clone(), seed).unwrap();
     let mut zones: Vec<Zone> = geometry
@@ -206,16 +253,23 @@ fn run(seed: u64, geometry: &Geometry, lie: Option<Lie>) {
         work(&device, &mut zones, &mut random, lie);
         let cut = PowerCut::any(&mut random);
         let after = device.snapshot().unwrap().cut(cut, &mut random.fork());
-        check(geometry, &zones, &after, cut);
+        check(geometry, &zones, &after, cut, &mut seen);
     }
+    seen
 }
 
 #[test]
 fn after_any_cut_each_block_holds_what_the_rules_allow() {
     for seed in test_seeds(6) {
+        let mut seen = BTreeSet::new();
         for (shape, geometry) in conformance::geometries() {
             eprintln!("seed {seed}, {shape}");
-            run(seed, &geometry, None);
+            seen.extend(run(seed, &geometry, None));
+        }
+        for change in [Change::Reset, Change::Finish, Change::Refinish] {
+            for kept in [true, false] {
+                assert!(seen.contains(&(change, kept)), "seed {seed}: {change:?}, kept: {kept}");
+            }
         }
     }
 }
