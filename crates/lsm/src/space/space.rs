@@ -490,5 +490,9 @@ mod tests {
         assert!(space.admit(|| Time(0), 1, None, true).is_some());
         space.tree_has_changed(1, WriteRule::Free);
         assert!(!space.stops_writers() && space.admit(|| Time(0), 1, None, true).is_none());
+        space.tree_has_changed(2, WriteRule::Delayed);
+        for puts in [true, false] {
+            assert!(space.admit(|| Time(0), 1, None, puts).is_some(), "there is space");
+        }
     }
 }

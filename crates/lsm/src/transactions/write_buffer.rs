@@ -249,6 +249,37 @@ mod tests {
     }
 
     #[test]
+    fn the_writes_within_any_bounds_are_those_of_a_filter() {
+        let keys = ["a", "b", "c", "d", "e"].map(full);
+        let mut buffer = WriteBuffer::default();
+        let written = [1, 3].map(|number: usize| &keys[number]);
+        written.into_iter().for_each(|key| buffer.write(key.clone(), Some(value(b"v"))));
+        let each = |key| [Bound::Included(key), Bound::Excluded(key)];
+        let bounds = || keys.iter().map(Vec::as_slice).flat_map(each).chain([Bound::Unbounded]);
+        for (from, to) in bounds().flat_map(|from| bounds().map(move |to| (from, to))) {
+            let is_after = |key: &[u8]| match from {
+                Bound::Included(from) => key >= from,
+                Bound::Excluded(from) => key > from,
+                Bound::Unbounded => true,
+            };
+            let is_before = |key: &[u8]| match to {
+                Bound::Included(to) => key <= to,
+                Bound::Excluded(to) => key < to,
+                Bound::Unbounded => true,
+            };
+            let expected: Vec<&[u8]> = written.into_iter().map(Vec::as_slice).collect();
+            let expected = expected.into_iter().filter(|key| is_after(key) && is_before(key));
+            let first = buffer.first(from, to).map(|(key, _)| key);
+            let last = buffer.last(from, to).map(|(key, _)| key);
+            assert_eq!(
+                (first, last),
+                (expected.clone().next(), expected.last()),
+                "{from:?}, {to:?}"
+            );
+        }
+    }
+
+    #[test]
     fn operands_come_after_the_last_write_of_their_key_and_go_with_the_next() {
         let (mut buffer, operand) = (WriteBuffer::default(), |text: &'static str| text.into());
         buffer.merge(full("a"), operand("1"));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::store::{
     Change as StoreChange, CrashMode, CreateOptions, FileKind, FileWriter, Layer, MemoryStore,
-    Rank, Store, StoreError, Transaction,
+    Rank, Reservation, Store, StoreError, Transaction,
 };
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, FileId, runner, test_seeds};
@@ -249,6 +249,46 @@ fn a_put_waits_for_a_slow_compaction_that_frees_space_and_is_not_refused() {
             assert!(written.is_ok(), "write {number}: {written:?}");
         }
         assert_eq!(contents(&engine).len(), 1500);
+    });
+}
+
+/// A store that reserves nothing for flushes.
+struct RefusesReservations {
+    store: MemoryStore,
+    refused: AtomicU64,
+}
+
+impl Layer for RefusesReservations {
+    fn below(&self) -> &dyn Store {
+        &self.store
+    }
+
+    fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError> {
+        if rank != Rank::Flush {
+            return self.store.reserve(rank, bytes);
+        }
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        Err(no_space(rank))
+    }
+}
+
+/// After a power cut, its flush has no reservation of its own, and the free space is enough.
+#[test]
+fn a_replayed_memtable_is_flushed_without_a_reservation() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let engine = open(&store);
+        for number in 0..100 {
+            let write = [(SPACE, key(number), Some(vec![1; 300]))];
+            engine.write(batch(&write), Durability::Synced).unwrap();
+        }
+        let before = contents(&engine);
+        let store = store.crash(CrashMode::DropUnsynced, &mut Random::seeded(1));
+        let store = Arc::new(RefusesReservations { store, refused: AtomicU64::new(0) });
+        let engine = Engine::open(store.clone() as Arc<dyn Store>, decider(), options()).unwrap();
+        engine.flush().unwrap();
+        assert!(store.refused.load(Ordering::Relaxed) > 0 && engine.stats().flushes > 0);
+        assert_eq!(contents(&engine), before);
     });
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrace::{ByteCount, Db, Emulator, Error, FormatOptions, Options, System};
+use terrace::{ByteCount, Db, Emulator, Error, FormatOptions, MemoryStore, Options, System};
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::{ZoneId, runner, test_seeds};
 use terrace_fs::{Fs, ZoneUsage, ZoneUse, data_zones_min};
@@ -220,6 +220,29 @@ fn a_small_drive_takes_what_is_promised_with_default_options() {
             db.put(&key.wrapping_mul(7919).to_be_bytes(), &value(&mut random)).unwrap();
         }
         db.close().unwrap();
+    });
+}
+
+#[test]
+fn a_store_promises_the_same_whatever_it_holds() {
+    let check = |shape: &str, open: &dyn Fn() -> Db| {
+        let (db, mut random) = (open(), Random::seeded(1));
+        let promised = db.live_max();
+        let keys = (promised.0 / 3 / 1504) as u32;
+        (0..keys).for_each(|key| db.put(&key.to_be_bytes(), &value(&mut random)).unwrap());
+        db.close().unwrap();
+        let db = open();
+        let (now, allowed) = (db.live_max().0, promised.0 * 9 / 10..=promised.0 * 11 / 10);
+        assert!(keys > 1000 && allowed.contains(&now), "{shape}: {now}, and {promised} before");
+        db.close().unwrap();
+    };
+    runner::simulate(1, || {
+        let memory = MemoryStore::new().with_capacity(ByteCount::mib(64), ByteCount::kib(4));
+        let memory = Arc::new(memory);
+        check("a store in memory", &|| Db::open(memory.clone(), options()).unwrap());
+        let device = drive(ByteCount::mib(1), 64, 1);
+        Fs::format(device.clone(), &FormatOptions::default()).unwrap();
+        check("a drive", &|| Db::open_device(device.clone(), options()).unwrap());
     });
 }
 

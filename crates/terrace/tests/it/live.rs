@@ -14,7 +14,7 @@ use terrace::{
     Bounds, ByteCount, Db, Emulator, ErrorKind, FormatOptions, Geometry, MemoryStore, Options,
     Store, TableComparison,
 };
-use terrace_env::store::{FileKind, PlacementHint, Rank};
+use terrace_env::store::{Failure, FileKind, PlacementHint, Rank};
 use terrace_env::{Uuid, runner};
 
 use crate::devices::options;
@@ -165,6 +165,33 @@ fn a_checkpoint_through_the_window_is_the_store_of_one_moment_while_it_is_writte
     let error = live.checkpoint(&taken, &mut |_, _| {}).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TargetNotEmpty, "{error}");
     assert!(live.snapshot(0).is_ok());
+    db.close().unwrap();
+}
+
+/// Whatever operation of the target fails.
+#[test]
+fn a_copy_to_a_target_that_fails_leaves_the_connection_as_it_was() {
+    let (_place, db) = directory();
+    (0..2000u32).for_each(|key| db.put(&key.to_be_bytes(), &[3; 200]).unwrap());
+    let mut live = connect(socket(&db).parent().unwrap());
+    for comparison in [None, Some(TableComparison::Whole)] {
+        for number in 0.. {
+            let memory = Arc::new(MemoryStore::new());
+            memory.fail_at(number, Failure::Once);
+            let target: Arc<dyn Store> = memory.clone();
+            let copied = match comparison {
+                None => live.checkpoint(&target, &mut |_, _| {}).map(drop),
+                Some(comparison) => live.backup(&target, comparison, &mut |_, _| {}).map(drop),
+            };
+            let next = live.snapshot(0);
+            assert!(next.is_ok(), "{comparison:?}, operation {number}: {copied:?}");
+            if memory.operations() <= number {
+                copied.unwrap();
+                assert!(number > 3, "{number} operations");
+                break;
+            }
+        }
+    }
     db.close().unwrap();
 }
 

@@ -351,6 +351,52 @@ fn each_small_write_is_seen_by_the_next_look() {
     }
 }
 
+/// Whatever was written to it.
+#[test]
+fn a_store_that_takes_the_place_of_another_is_noticed() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("store");
+    let in_directory = || Db::open_directory(&path, small()).unwrap();
+    for writes in [0, 5, 9] {
+        replace(
+            in_directory,
+            || Db::open_reader(&path, small()).unwrap(),
+            writes,
+            || {
+                std::fs::remove_dir_all(&path).unwrap();
+            },
+        );
+        std::fs::remove_dir_all(&path).unwrap();
+        for geometry in [small_drive(), Geometry::plain(ByteCount::mib(16))] {
+            let drive: Arc<dyn Device> = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
+            let format = FormatOptions::default();
+            let on_drive = || Db::create_device(Arc::clone(&drive), &format, small()).unwrap();
+            let read = || Reader::on_devices(Arc::clone(&drive), small()).unwrap();
+            replace(on_drive, read, writes, || {});
+        }
+    }
+}
+
+/// Makes a store with five writes, and then one with some writes in its place.
+fn replace(
+    make: impl Fn() -> Db,
+    read: impl FnOnce() -> Reader,
+    writes: u8,
+    remove: impl FnOnce(),
+) {
+    let write = |db: Db, writes| {
+        (0..writes).for_each(|number| db.put(&[number], b"value").unwrap());
+        db.close().unwrap();
+    };
+    write(make(), 5);
+    let reader = read();
+    assert!(!reader.refresh().unwrap());
+    remove();
+    write(make(), writes);
+    let error = reader.refresh().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Moved, "{error}");
+}
+
 /// All bytes at a path.
 fn bytes_of(path: &Path) -> Vec<(std::ffi::OsString, Vec<u8>)> {
     let read = |path: &Path| (path.file_name().unwrap().into(), std::fs::read(path).unwrap());

@@ -161,3 +161,61 @@ impl<'a> Sink<'a> {
         (stored, written.err().or(closed.err()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use clap::Parser;
+    use terrace::{MemoryStore, Options};
+    use terrace_env::random::Random;
+    use terrace_env::runner;
+    use terrace_env::store::{CrashMode, Failure as Fails};
+
+    use super::*;
+
+    /// The command line of a load.
+    #[derive(Parser)]
+    struct Typed {
+        #[command(flatten)]
+        target: Target,
+    }
+
+    /// Whatever operation of the medium fails.
+    #[test]
+    fn lines_that_are_told_to_be_stored_survive_a_power_cut() {
+        for fails in [Fails::Once, Fails::Sticky] {
+            let mut number = 0;
+            while runner::simulate(1, move || load(number, fails)) {
+                number += 1;
+            }
+            assert!(number > 10, "{number} operations");
+        }
+    }
+
+    /// Loads lines; the operation of this number fails. Returns whether there was one.
+    fn load(number: u64, fails: Fails) -> bool {
+        let Typed { target } = Typed::try_parse_from(["load", "store"]).unwrap();
+        let store = Arc::new(MemoryStore::new());
+        let db = Db::open(store.clone(), Options::default()).unwrap();
+        let space = db.create_key_space("lines").unwrap();
+        let begun = store.operations();
+        store.fail_at(begun + number, fails);
+        let mut sink = Sink::new(&target, db, space, false, 0).unwrap();
+        // More batches than go between two syncs.
+        let value = vec![7; BATCH / 3];
+        let put = (1..=20u64).try_for_each(|line| sink.put(line, &line.to_be_bytes(), &value));
+        let (stored, failed) = sink.end(put.is_err());
+        let has_failed = store.operations() > begun + number;
+        assert!(has_failed || (stored == 20 && put.is_ok() && failed.is_none()));
+        let survivor = store.crash(CrashMode::DropUnsynced, &mut Random::seeded(1));
+        let db = Db::open(Arc::new(survivor), Options::default()).unwrap();
+        let space = db.key_space("lines").unwrap();
+        for line in 1..=stored {
+            let is_there = space.contains(&line.to_be_bytes()).unwrap();
+            assert!(is_there, "operation {number}, {fails:?}: line {line} of {stored}");
+        }
+        db.close().unwrap();
+        has_failed
+    }
+}
