@@ -268,12 +268,12 @@ mod tests {
                 Bound::Unbounded => true,
             };
             let expected: Vec<&[u8]> = written.into_iter().map(Vec::as_slice).collect();
-            let expected = expected.into_iter().filter(|key| is_after(key) && is_before(key));
+            let mut expected = expected.into_iter().filter(|key| is_after(key) && is_before(key));
             let first = buffer.first(from, to).map(|(key, _)| key);
             let last = buffer.last(from, to).map(|(key, _)| key);
             assert_eq!(
                 (first, last),
-                (expected.clone().next(), expected.last()),
+                (expected.clone().next(), expected.next_back()),
                 "{from:?}, {to:?}"
             );
         }
