@@ -118,7 +118,8 @@ fn uploads_are_grouped_by_a_delimiter_and_each_page_goes_on_after_the_one_before
                 marker = page.all("NextKeyMarker").remove(0);
             }
             let (mut found, mut expected) = (found, items(&whole));
-            (found.sort(), expected.sort());
+            found.sort();
+            expected.sort();
             assert_eq!(found, expected, "pages of {size} of {of}");
         }
     }
