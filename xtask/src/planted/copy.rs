@@ -1,4 +1,4 @@
-//! [`Copy`]: a copy of the project in a directory of its own.
+//! [`Copy`](struct@Copy): a copy of the project in a directory of its own.
 //!
 //! A file that is the same in both is not written, so that cargo sees no change in it. Files that
 //! the project no longer has are removed.
