@@ -1,16 +1,18 @@
 //! [`IoBuf`]: a growable byte buffer for device I/O. Its bytes begin at an address that is a
 //! multiple of 4096, as direct I/O needs it.
 //!
-//! If its capacity is [`MAPPED_MIN`] bytes (128 KiB) or more, its memory is [`Pages`], which go
-//! back to the operating system when the buffer is dropped; else it is from the allocator. A clone
-//! copies the bytes. A buffer that grows beyond its capacity is copied to new memory.
+//! If its capacity is [`MAPPED_MIN`] bytes (128 KiB) or more, its memory is [`Pages`](crate::Pages),
+//! which the next buffer gets or which go back to the operating system when the buffer is dropped
+//! ([`spare_pages`](crate::spare_pages)); else it is from the allocator. A clone copies the bytes. A
+//! buffer that grows beyond its capacity is copied to new memory.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use aligned_vec::{AVec, ConstAlign};
 
-use crate::pages::{MAPPED_MIN, Pages};
+use crate::pages::MAPPED_MIN;
+use crate::spare_pages::SparePages;
 
 /// A growable byte buffer aligned to [`IoBuf::ALIGNMENT`].
 pub struct IoBuf(Memory);
@@ -21,9 +23,9 @@ enum Memory {
     Small(SmallBytes),
     /// The bytes are the first `len` of the pages.
     Large {
-        pages: Pages,
+        pages: SparePages,
         len: usize,
-        /// Bytes from here on are zeros, as the pages began.
+        /// Bytes from here on are zeros, as fresh pages begin.
         used: usize,
     },
 }
@@ -36,8 +38,9 @@ impl IoBuf {
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         if capacity >= MAPPED_MIN {
-            let pages = Pages::new(capacity.next_multiple_of(Self::ALIGNMENT));
-            return Self(Memory::Large { pages, len: 0, used: 0 });
+            let (pages, is_fresh) = SparePages::new(capacity.next_multiple_of(Self::ALIGNMENT));
+            let used = if is_fresh { 0 } else { pages.len() };
+            return Self(Memory::Large { pages, len: 0, used });
         }
         Self(Memory::Small(AVec::with_capacity(Self::ALIGNMENT, capacity)))
     }
@@ -46,11 +49,7 @@ impl IoBuf {
     #[must_use]
     pub fn zeroed(len: usize) -> Self {
         let mut buf = Self::with_capacity(len);
-        match &mut buf.0 {
-            Memory::Small(bytes) => resize(bytes, len),
-            // Pages begin as zeros.
-            Memory::Large { len: now, used, .. } => (*now, *used) = (len, len),
-        }
+        buf.resize(len);
         buf
     }
 

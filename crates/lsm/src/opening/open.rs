@@ -31,6 +31,9 @@ use crate::operands::Operands;
 use crate::options::EngineOptions;
 use crate::tree::{Closed, LostRange, Spaces, Tree, View, check_room};
 
+/// Part of the memory budget that the process may keep as memory of dropped buffers.
+const SPARE_PAGES_PART: u64 = 64;
+
 /// Parts of an engine that has no actors yet.
 pub(super) struct Parts {
     pub(super) base: Base,
@@ -82,6 +85,7 @@ impl Parts {
         let changed = remember_tables(&mut record, &options)? | is_new;
         options.tables = record.tables;
         let memory = Memory::new(&options);
+        terrace_env::keep_spare_pages((options.memory.0 / SPARE_PAGES_PART) as usize);
         memory.keep_queue_short(store.keeps_queue_short());
         let found = Found::in_store(&*store, &memory, (record, is_new), changed, &options)?;
         let Found { mut record, changed, spaces: list, version, logs, lost, next } = found;
