@@ -141,8 +141,9 @@ pub enum Error {
         /// The name of the operator that was given.
         got: String,
     },
-    /// The operator refuses to combine the operands of a key. So the key cannot be read.
-    #[error("the key {key}: the merge operator {name:?} refuses to combine its operands: {reason}")]
+    /// The operator refuses an operand that was to be written, or to combine the operands of a key.
+    /// Then the key cannot be read.
+    #[error("the key {key}: the merge operator {name:?} refuses its operands: {reason}")]
     MergeRefused {
         /// The operator's name.
         name: String,

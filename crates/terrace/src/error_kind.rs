@@ -41,7 +41,7 @@ pub enum ErrorKind {
     /// the key or the range.
     Conflict,
     /// The store was opened without the merge operator of its operands, or with another one; or the
-    /// operator refuses to combine the operands of a key.
+    /// operator refuses an operand, or to combine the operands of a key.
     MergeOperator,
     /// A key of an ingest does not come after the one before.
     OutOfOrder,

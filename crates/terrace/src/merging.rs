@@ -27,8 +27,9 @@ impl Options {
     /// - *No operator*: the store is opened, and keys without operands are read and written as
     ///   before. A read of a key with operands fails, and so does the write of an operand.
     ///   Compactions keep operands.
-    /// - *Refusals*: if the operator refuses to combine, or panics, reads of the key fail until it
-    ///   is put, or deleted. Compactions keep the operands.
+    /// - *Refusals*: if the operator refuses an operand ([`MergeOperator::check`]), the write of it
+    ///   fails. If it refuses to combine, or panics, reads of the key fail until it is put, or
+    ///   deleted. Compactions keep the operands.
     /// - *Calls*: it must not call the store. It is called from several threads at once, and more
     ///   than once for the same operands.
     ///

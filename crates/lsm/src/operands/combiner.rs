@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::chain::Chain;
-use super::operator::{MergeKey, Operator};
+use super::operator::{MergeKey, MergeRefused, Operator};
 use crate::Error;
 use crate::expiry::Shown;
 
@@ -67,12 +67,25 @@ impl Combiner {
     pub(crate) fn combine(&self, user_key: &[u8], chain: Chain) -> Result<Shown, Error> {
         let operator = self.operands.operator()?;
         let key_space = self.key_space.as_deref().unwrap_or_default();
-        let combined = chain.combine(operator, MergeKey { key_space, key: user_key });
-        combined.map_err(|refused| Error::MergeRefused {
-            name: operator.name().to_owned(),
-            key: format!("\"{}\" in the key space {key_space:?}", user_key.escape_ascii()),
-            reason: refused.0,
-        })
+        let key = MergeKey { key_space, key: user_key };
+        chain.combine(operator, key).map_err(|refused| refusal(operator, key, refused))
+    }
+
+    /// Checks an operand that is to be written.
+    pub(crate) fn check(&self, user_key: &[u8], operand: &[u8]) -> Result<(), Error> {
+        let operator = self.operands.operator()?;
+        let key_space = self.key_space.as_deref().unwrap_or_default();
+        let key = MergeKey { key_space, key: user_key };
+        operator.check(key, operand).map_err(|refused| refusal(operator, key, refused))
+    }
+}
+
+fn refusal(operator: &Operator, key: MergeKey<'_>, refused: MergeRefused) -> Error {
+    let MergeKey { key_space, key } = key;
+    Error::MergeRefused {
+        name: operator.name().to_owned(),
+        key: format!("\"{}\" in the key space {key_space:?}", key.escape_ascii()),
+        reason: refused.0,
     }
 }
 

@@ -38,16 +38,21 @@ impl MergeOperator for Counter {
         older: Option<Vec<u8>>,
         newer: &[u8],
     ) -> Result<Vec<u8>, MergeRefused> {
-        let number = |bytes: &[u8], what| {
-            let refused = || format!("expected {what} of 8 bytes, found {}", bytes.len());
-            Self::number(bytes).ok_or_else(|| MergeRefused(refused()))
-        };
         let newer = number(newer, "an operand")?;
         let Some(mut older) = older else { return Ok(newer.to_le_bytes().to_vec()) };
         let sum = number(&older, "a number")?.wrapping_add(newer);
         older.copy_from_slice(&sum.to_le_bytes());
         Ok(older)
     }
+
+    fn check(&self, _: MergeKey<'_>, operand: &[u8]) -> Result<(), MergeRefused> {
+        number(operand, "an operand").map(drop)
+    }
+}
+
+fn number(bytes: &[u8], what: &str) -> Result<i64, MergeRefused> {
+    let refused = || format!("expected {what} of 8 bytes, found {}", bytes.len());
+    Counter::number(bytes).ok_or_else(|| MergeRefused(refused()))
 }
 
 #[cfg(test)]
@@ -75,6 +80,9 @@ mod tests {
             let error = add(older, newer).unwrap_err();
             assert!(error.0.contains("8 bytes"), "{error}");
         }
+        let check = |operand| Counter.check(MergeKey { key_space: "default", key: b"k" }, operand);
+        assert_eq!(check(&[0; 8]), Ok(()));
+        assert!(check(b"short").is_err(), "before it is written");
         assert_eq!(Counter::number(b""), None);
     }
 }

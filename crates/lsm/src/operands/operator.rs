@@ -47,6 +47,12 @@ pub trait MergeOperator: Send + Sync {
         older: Option<Vec<u8>>,
         newer: &[u8],
     ) -> Result<Vec<u8>, MergeRefused>;
+
+    /// Checks an operand before it is written. A refusal makes the write fail, so that no read
+    /// meets the operand. By default each is taken.
+    fn check(&self, _key: MergeKey<'_>, _operand: &[u8]) -> Result<(), MergeRefused> {
+        Ok(())
+    }
 }
 
 /// Reason for which an operator refuses to combine, as text for people.
@@ -110,16 +116,25 @@ impl Operator {
         Ok(value.unwrap_or_default())
     }
 
+    /// Checks an operand that is to be written.
+    pub(crate) fn check(&self, key: MergeKey<'_>, operand: &[u8]) -> Result<(), MergeRefused> {
+        called(|| self.0.check(key, operand))
+    }
+
     fn merge(
         &self,
         key: MergeKey<'_>,
         older: Option<Vec<u8>>,
         newer: &[u8],
     ) -> Result<Vec<u8>, MergeRefused> {
-        // The call cannot reach the store, so a panic leaves nothing half done.
-        let merged = catch_unwind(AssertUnwindSafe(|| self.0.merge(key, older, newer)));
-        merged.unwrap_or_else(|_| Err("it panicked".into()))
+        called(|| self.0.merge(key, older, newer))
     }
+}
+
+/// Result of a call of a client's operator. The call cannot reach the store, so a panic leaves
+/// nothing half done.
+fn called<T>(call: impl FnOnce() -> Result<T, MergeRefused>) -> Result<T, MergeRefused> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| Err("it panicked".into()))
 }
 
 impl From<Arc<dyn MergeOperator>> for Operator {

@@ -25,13 +25,14 @@ use super::log::ActiveLog;
 use super::preallocated_log::PreallocatedLogs;
 use super::room::Room;
 use super::write_lane::{Answer, Errand, Queue, Unqueued, WriteLane};
-use crate::batch::Batch;
+use crate::batch::{Batch, Entry};
 use crate::counters::Counters;
 use crate::event::{Event, Listeners};
+use crate::key::{KeySpaceId, Kind};
 use crate::lifecycle::Lifecycle;
 use crate::memory::Memory;
 use crate::memtable::FlushQueue;
-use crate::operands::Operands;
+use crate::operands::{Combiner, Operands};
 use crate::ranges::{EmptyRanges, MemoryRanges};
 use crate::space::Space;
 use crate::tree::{Committer, FEATURE_EXPIRY, FEATURE_RANGE_DELETES, Tree};
@@ -138,6 +139,7 @@ impl Writer {
             self.announce(FEATURE_EXPIRY)?;
         }
         if batch.has_operands() {
+            self.check_operands(&batch)?;
             self.announce_operator()?;
         }
         let is_done = batch.is_empty() && durability <= Durability::Gathered;
@@ -255,6 +257,22 @@ impl Writer {
             return Ok(());
         }
         self.committer.commit_record(|record| record.features |= feature)
+    }
+
+    /// Has the merge operator check the operands of a batch.
+    fn check_operands(&self, batch: &Batch) -> Result<(), Error> {
+        let is_operand = |entry: &Entry| entry.kind == Kind::Operand;
+        let mut combiner: Option<(KeySpaceId, Combiner)> = None;
+        for Entry { space, key, value, .. } in batch.entries().filter(is_operand) {
+            if combiner.as_ref().is_none_or(|(of, _)| *of != space) {
+                let key_space = self.tree.with_spaces(|list| list.name(space).map(Arc::from));
+                let operands = self.operands.clone();
+                combiner = Some((space, Combiner { operands, key_space }));
+            }
+            let (_, combiner) = combiner.as_ref().expect("made above");
+            combiner.check(batch.bytes_of(&key), batch.bytes_of(&value))?;
+        }
+        Ok(())
     }
 
     /// Records the name of the merge operator in the store, durably.

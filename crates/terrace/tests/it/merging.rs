@@ -216,14 +216,17 @@ fn errors_of_operators_have_their_kind() {
     let store = Arc::new(MemoryStore::new());
     let counting = || Options::default().merge_operator(Counter).durability(Durability::Synced);
     let db = Db::open(store.clone(), counting()).unwrap();
-    db.merge(b"k", b"no number").unwrap();
+    let no_operand = db.merge(b"k", b"no number").unwrap_err();
+    db.put(b"k", b"no number").unwrap();
+    db.merge(b"k", &Counter::bytes(1)).unwrap();
     let refused = db.get(b"k").unwrap_err();
     db.close().unwrap();
     let appending = Options::default().merge_operator(Append::new(b"-"));
     let other = Db::open(store.clone(), appending).unwrap_err();
     let db = Db::open(store, Options::default()).unwrap();
     for (error, parts) in [
-        (refused, [Counter::NAME, "\"k\"", "8 bytes, found 9"]),
+        (no_operand, [Counter::NAME, "\"k\"", "an operand of 8 bytes, found 9"]),
+        (refused, [Counter::NAME, "\"k\"", "a number of 8 bytes, found 9"]),
         (other, [Counter::NAME, "terrace.append:-", "expected"]),
         (db.get(b"k").unwrap_err(), [Counter::NAME, "merge operator", "expected"]),
         (db.merge(b"x", b"").unwrap_err(), [Counter::NAME, "merge operator", "expected"]),

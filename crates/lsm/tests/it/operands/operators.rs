@@ -187,3 +187,30 @@ fn jobs_keep_operands_that_the_operator_refuses_and_reads_tell_why() {
         }
     });
 }
+
+#[test]
+fn an_operand_that_is_no_operand_is_refused_when_it_is_written() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let engine = try_open_with(&store, Some(Operator::new(Counter))).unwrap();
+        let good = Counter::bytes(5);
+        for operands in [[&b"abc"[..], &good], [&good, b"abc"]] {
+            let mut batch = Batch::new();
+            batch.put(SPACE, b"a", b"first").merge(SPACE, b"b", operands[0]);
+            batch.merge(SPACE, b"b", operands[1]);
+            let error = engine.write(batch, Durability::Gathered).unwrap_err();
+            assert!(matches!(error, Error::MergeRefused { .. }), "{error}");
+            for part in ["\"b\"", "default", "8 bytes, found 3"] {
+                assert!(error.to_string().contains(part), "{error}");
+            }
+        }
+        let transaction = engine.transaction().unwrap();
+        transaction.merge(SPACE, b"b", b"abc").unwrap();
+        let error = transaction.commit(Durability::Gathered).unwrap_err();
+        assert!(matches!(error, Error::MergeRefused { .. }), "{error}");
+        assert_eq!(engine.get(SPACE, b"a").unwrap(), None, "nothing of a refused batch is there");
+        assert_eq!(engine.get(SPACE, b"b").unwrap(), None);
+        write(&engine, |batch| batch.merge(SPACE, b"b", &good));
+        assert_eq!(engine.get(SPACE, b"b").unwrap().as_deref(), Some(&good[..]));
+    });
+}
