@@ -15,6 +15,9 @@ use crate::REGENERATE;
 /// Time between two looks at a program that runs.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// Characters of a message that are printed: some messages have a whole state.
+const MESSAGE_CHARS: usize = 160;
+
 /// A program of tests.
 #[derive(Debug)]
 pub(super) struct Program {
@@ -118,7 +121,8 @@ fn first_message(said: &str) -> Option<String> {
     let (_, told) = said.split_once(" panicked at ")?;
     let mut lines = told.lines();
     let place = lines.next()?;
-    Some(format!("{place} {}", lines.next().unwrap_or_default()))
+    let message = lines.next().unwrap_or_default();
+    Some(format!("{place} {}", message.chars().take(MESSAGE_CHARS).collect::<String>()))
 }
 
 #[cfg(test)]

@@ -195,3 +195,22 @@ fn scans_wake_the_actors_where_the_decider_heeds_them() {
         assert!(actor.join(), "the load has multiplied");
     });
 }
+
+#[test]
+fn the_decider_is_asked_again_once_more_entries_have_expired() {
+    runner::simulate(1, || {
+        let below = Below::new(1, false);
+        below.board.note_next_expiry(Some(runner::date() + Duration::from_secs(60)));
+        below.come_to_rest();
+        let board = Arc::clone(&below.board);
+        let actor = runner::spawn("compaction", move || board.await_task().is_some());
+        for _ in 0..59 {
+            runner::sleep(Duration::from_secs(1));
+            below.board.wake();
+        }
+        assert!(!below.board.is_compacting(), "nothing has expired yet");
+        runner::sleep(Duration::from_secs(1));
+        below.board.wake();
+        assert!(actor.join());
+    });
+}
