@@ -23,6 +23,7 @@ use terrace_env::runner;
 
 use super::chunks::{self, Chunks};
 use super::fate::{Fate, Watched, refusal};
+use super::leftover::Leftover;
 use super::patience::Patience;
 use super::ranges::take_unfit;
 use super::references::with_references;
@@ -51,17 +52,18 @@ impl Front {
         mut request: Request<Incoming>,
     ) -> Result<Response<Answering<Body>>, Infallible> {
         let (begun, in_request) = (runner::now(), presence.begin_request());
-        let note = Note::default();
+        let (note, leftover) = (Note::default(), Leftover::of(&request));
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let is_admin = uri.path().starts_with(admin::PREFIX);
         let is_guarded = self.is_without_keys || (is_admin && !self.admin.is_open);
-        let response = if is_guarded && is_foreign(request.headers()) {
+        let mut response = if is_guarded && is_foreign(request.headers()) {
             let text = "requests without a key: expected none from a page of a browser, and a \
                         Host that is a name of the loopback, such as 127.0.0.1\n";
             plain(StatusCode::FORBIDDEN, text)
         } else if is_admin {
             self.admin.answer(peer, &method, uri.path(), uri.query()).await
         } else if method == Method::POST && is_form(request.headers()) {
+            leftover.keep(request.into_body(), false);
             let message = "uploads by forms of browsers are not implemented";
             refusal(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)
         } else {
@@ -69,7 +71,8 @@ impl Front {
             let whole = take_unfit(&mut request);
             let (presence, fate) = (Arc::clone(presence), Fate::default());
             let watched = Watched::of(&request, &fate);
-            let patient = |body| Patience::new(body, self.idle_max, presence);
+            let leftover = leftover.clone();
+            let patient = |body| Patience::new(body, self.idle_max, presence, leftover);
             let chunks = chunks::kind_of(request.headers());
             let request = request.map(|body| match chunks {
                 None => Body::http_body(watched(patient(body))),
@@ -92,6 +95,7 @@ impl Front {
                 _ => with_references(response),
             }
         };
+        leftover.read_for(&mut response, self.idle_max);
         let latency = runner::now().since(begun);
         let operation = if is_admin { "admin" } else { note.operation().unwrap_or("none") };
         let status = response.status().as_u16();

@@ -13,11 +13,15 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use s3s::StdError;
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::leftover::Leftover;
 use super::roster::Presence;
 
 /// See the [module](self).
 pub(super) struct Patience {
-    body: Incoming,
+    /// `None` after a failure, and in the drop.
+    body: Option<Incoming>,
+    is_begun: bool,
+    leftover: Leftover,
     limit: Duration,
     /// Ends the wait that has begun.
     timer: Pin<Box<Sleep>>,
@@ -26,8 +30,30 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    pub(super) fn new(body: Incoming, limit: Duration, presence: Arc<Presence>) -> Self {
-        Self { body, limit, timer: Box::pin(sleep(limit)), waits: false, presence }
+    /// If the body is dropped before its end, its rest is the leftover.
+    pub(super) fn new(
+        body: Incoming,
+        limit: Duration,
+        presence: Arc<Presence>,
+        leftover: Leftover,
+    ) -> Self {
+        let (timer, body) = (Box::pin(sleep(limit)), Some(body));
+        Self { body, is_begun: false, leftover, limit, timer, waits: false, presence }
+    }
+
+    fn wait_is_over(&mut self) {
+        if std::mem::take(&mut self.waits) {
+            self.presence.waits_for_body(false);
+        }
+    }
+}
+
+impl Drop for Patience {
+    fn drop(&mut self) {
+        self.wait_is_over();
+        if let Some(body) = self.body.take() {
+            self.leftover.keep(body, self.is_begun);
+        }
     }
 }
 
@@ -45,9 +71,12 @@ impl Body for Patience {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
-            if std::mem::take(&mut self.waits) {
-                self.presence.waits_for_body(false);
+        self.is_begun = true;
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        if let Poll::Ready(frame) = Pin::new(body).poll_frame(context) {
+            self.wait_is_over();
+            if !matches!(frame, Some(Ok(_))) {
+                self.body = None;
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
@@ -60,15 +89,16 @@ impl Body for Patience {
         if self.timer.as_mut().poll(context).is_pending() {
             return Poll::Pending;
         }
+        self.body = None;
         let message = format!("no bytes of the body came for {:?}", self.limit);
         Poll::Ready(Some(Err(io::Error::new(io::ErrorKind::TimedOut, message).into())))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.body.as_ref().is_none_or(Incoming::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Incoming::size_hint)
     }
 }

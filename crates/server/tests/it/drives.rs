@@ -131,7 +131,13 @@ fn large_objects_are_written_at_the_rate_of_the_drive() {
         // Each put seeks to the journal and to the log, and back.
         ("hgst-hsh721414al", LARGE, 1, 0.75),
         ("hgst-hsh721414al", LARGE, 4, 0.75),
+        ("hgst-hsh721414al", LARGE, 16, 0.75),
+        ("hgst-hsh721414al", 16 * LARGE, 1, 0.9),
         ("hgst-hsh721414al", 16 * LARGE, 4, 0.9),
+        ("hgst-hsh721414al", LARGE / 16, 1, 0.01),
+        ("hgst-hsh721414al", LARGE / 16, 4, 0.01),
+        ("hgst-hsh721414al", LARGE / 16, 16, 0.01),
+        ("hgst-hsh721414al", LARGE / 16, 64, 0.01),
     ] {
         let (of_rate, of_bytes) = sequential(name, size, connections);
         println!(
@@ -192,7 +198,7 @@ fn life_of_deletes(full: u64) -> (f64, f64) {
 
 #[test]
 fn deletes_leave_little_dead_space() {
-    for full in [60, 85] {
+    for full in [60, 85, 95] {
         let (efficiency, amplification) = runner::simulate(1, move || life_of_deletes(full));
         println!(
             "{full} % of the space for puts: {:.1} % of the zones in use are live, \

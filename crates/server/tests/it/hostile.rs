@@ -163,6 +163,32 @@ fn a_form_is_refused_by_its_head_before_its_bytes_come() {
     assert_eq!(rig.stop(), 0);
 }
 
+/// As most clients do.
+#[test]
+fn a_client_that_sends_its_whole_body_before_it_reads_gets_the_error() {
+    let store = Store::new(Medium::Image, 128);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    let body = bytes(1, 20 << 20);
+    let put = |path: &str| {
+        let mut stream = TcpStream::connect(rig.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let head = client.head("PUT", path, &[], &[], body.len(), &body);
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&body).expect("all bytes are taken");
+        crate::client::read_answer(&mut stream, "PUT").unwrap()
+    };
+    let absent = put("/absent/object").expect(404);
+    assert_eq!(absent.all("Code"), ["NoSuchBucket"]);
+    assert_eq!(absent.headers["connection"], "close");
+    let full = (0..1000).map(|number| put(&format!("/bucket/{number}")));
+    let full = full.into_iter().find(|answer| answer.status != 200).expect("a full drive");
+    assert_eq!(full.expect(507).all("Code"), ["InsufficientStorage"]);
+    assert_eq!(rig.stop(), 0);
+    store.check();
+}
+
 #[test]
 fn idle_connections_and_slow_clients_hold_up_no_others_and_are_cut_off() {
     let store = Store::new(Medium::Image, 128);

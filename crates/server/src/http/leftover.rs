@@ -1,0 +1,65 @@
+//! [`Leftover`]: the rest of a body that no operation reads any more, because the answer to its
+//! request is an error, such as a bucket that does not exist or a full store.
+//!
+//! Most clients send a body to its end before they read the answer. If the server closed the
+//! connection at once, such a client would find a broken connection instead of the error. So the
+//! rest is read and dropped while the answer is sent. The answer says that the connection ends.
+//!
+//! The rest is read for at most [`WHOLE_MAX`], and no longer than [`PAUSE_MAX`] without a byte.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{CONNECTION, HeaderValue};
+use hyper::{Request, Response, header};
+use terrace_env::sync::Mutex;
+use tokio::time::timeout;
+
+/// Longest time of reading a rest.
+const WHOLE_MAX: Duration = Duration::from_secs(30);
+/// Longest time between two bytes of it.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// The place for the rest of a body; clones are the same place.
+#[derive(Clone, Default)]
+pub(super) struct Leftover {
+    rest: Arc<Mutex<Option<Incoming>>>,
+    /// Whether the client may wait for a word of the server before it sends the body.
+    may_wait: bool,
+}
+
+impl Leftover {
+    /// A place for the body of a request.
+    pub(super) fn of<T>(request: &Request<T>) -> Self {
+        let may_wait = request.headers().contains_key(header::EXPECT);
+        Self { rest: Arc::default(), may_wait }
+    }
+
+    /// Takes a body that is read no more. `is_begun`: whether any of it was asked for.
+    pub(super) fn keep(&self, body: Incoming, is_begun: bool) {
+        if !body.is_end_stream() && (is_begun || !self.may_wait) {
+            *self.rest.lock() = Some(body);
+        }
+    }
+
+    /// Begins to read the rest, if the answer is an error and there is a rest. `idle_max`: the
+    /// server's limit of time without a byte.
+    pub(super) fn read_for<T>(self, response: &mut Response<T>, idle_max: Duration) {
+        let is_error = !response.status().is_success();
+        let Some(mut body) = self.rest.lock().take().filter(|_| is_error) else { return };
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        tokio::spawn(timeout(WHOLE_MAX, async move {
+            let pause_max = PAUSE_MAX.min(idle_max);
+            loop {
+                let next = poll_fn(|context| Pin::new(&mut body).poll_frame(context));
+                match timeout(pause_max, next).await {
+                    Ok(Some(Ok(_))) => {}
+                    _ => break,
+                }
+            }
+        }));
+    }
+}
