@@ -9,7 +9,8 @@
 //!   requests to open or close a zone, and requests that it refuses. The time that actors wait for
 //!   requests is counted by cause, too.
 //! - **Flushes**: after a flush has failed, later ones fail; see [`Flushes`]. Jobs flush a disk
-//!   after each [`FLUSH_EVERY`] bytes ([`Medium::flush_if_due`]). Otherwise a sync of the log, for
+//!   after each [`FLUSH_EVERY`] bytes ([`Medium::flush_if_due`]), and so does a client's file while
+//!   others flush ([`Medium::flush_if_shared`]). Otherwise a sync of the log, for
 //!   which a put waits, would find a full write cache, and would have to wait until the disk has
 //!   emptied it.
 //! - **Shutting**: a medium that is *shut* refuses requests and reports with `Unmounted`. Another
@@ -24,7 +25,7 @@
 //! flush also waits for earlier ones. No lock is held over either.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use terrace_env::store::IoCounts;
@@ -67,6 +68,8 @@ pub(crate) struct Medium {
     /// Bytes written since the last flush, and bytes after which jobs flush; 0: they never do.
     unflushed: AtomicU64,
     flush_every: AtomicU64,
+    /// Whether a client's file has flushed, and no one else since then.
+    is_alone: AtomicBool,
     /// How many requests are being handed over, and [`SHUT`] once there must be no more.
     passing: AtomicU64,
 }
@@ -106,6 +109,7 @@ impl Medium {
         let shape =
             if geometry.layout.is_zoned() { geometry.clone() } else { in_stretches(geometry) };
         let (grid, flushes) = (ZoneGrid::new(id, &shape), Flushes::default());
+        let is_alone = AtomicBool::new(false);
         let flush_every = AtomicU64::new(if shape.rotational { FLUSH_EVERY.0 } else { 0 });
         let unflushed = AtomicU64::new(0);
         let users = device.users().clone();
@@ -120,6 +124,7 @@ impl Medium {
             flushes,
             unflushed,
             flush_every,
+            is_alone,
             passing,
         }
     }
@@ -264,14 +269,29 @@ impl Medium {
     /// Flushes for a job, if enough was written since the last flush. Promises nothing: if this
     /// flush fails, the next one reports it.
     pub(crate) fn flush_if_due(&self, cause: Cause) {
+        self.flush_after_bytes(cause);
+    }
+
+    /// The same for a client's file. It stops the file's writes for a turn of the disk, so a file
+    /// does it once, and again only after a flush of others: as long as no one else flushes, no one
+    /// gains by it.
+    pub(crate) fn flush_if_shared(&self, cause: Cause) {
+        if !self.is_alone.load(Ordering::Relaxed) && self.flush_after_bytes(cause) {
+            self.is_alone.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Flushes if enough was written since the last flush; returns whether it did.
+    fn flush_after_bytes(&self, cause: Cause) -> bool {
         let every = self.flush_every.load(Ordering::Relaxed);
         let is_due = |bytes: u64| every > 0 && bytes >= every;
         // Of several jobs, one flushes.
-        if is_due(self.unflushed.load(Ordering::Relaxed))
-            && is_due(self.unflushed.swap(0, Ordering::Relaxed))
-        {
+        let flushes = is_due(self.unflushed.load(Ordering::Relaxed))
+            && is_due(self.unflushed.swap(0, Ordering::Relaxed));
+        if flushes {
             let _ = self.flush(cause);
         }
+        flushes
     }
 
     /// Notes bytes that a flush is to make durable, or a flush.
@@ -280,7 +300,10 @@ impl Medium {
             Op::Write { data, .. } | Op::Append { data, .. } => {
                 self.unflushed.fetch_add(data.len() as u64, Ordering::Relaxed);
             }
-            Op::Flush => self.unflushed.store(0, Ordering::Relaxed),
+            Op::Flush => {
+                self.unflushed.store(0, Ordering::Relaxed);
+                self.is_alone.store(false, Ordering::Relaxed);
+            }
             Op::Read { .. } | Op::Reset(_) | Op::Finish(_) | Op::Open(_) | Op::Close(_) => {}
         }
     }

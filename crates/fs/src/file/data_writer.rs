@@ -274,7 +274,11 @@ impl DataWriter {
         if let Some(bytes) = Arc::into_inner(chunk.bytes) {
             self.keep(bytes);
         }
-        self.volume.media.of(chunk.addr.device()).flush_if_due(self.ask.cause);
+        let medium = self.volume.media.of(chunk.addr.device());
+        match self.file.kind {
+            FileKind::Client => medium.flush_if_shared(self.ask.cause),
+            _ => medium.flush_if_due(self.ask.cause),
+        }
         Ok(())
     }
 

@@ -147,6 +147,28 @@ fn a_job_flushes_a_disk_once_in_so_many_bytes_and_other_devices_never() {
     assert_eq!([0, 10, 35, 71].map(every), [0, 7, 2, 0]);
 }
 
+#[test]
+fn a_clients_file_flushes_a_disk_for_others_alone() {
+    let flushes = |others: bool| {
+        runner::simulate(1, || {
+            let uniform = Geometry::uniform(ByteCount::mib(4), 64);
+            let drive = formatted(Geometry { rotational: true, ..uniform }, 1);
+            let fs = mount(&drive);
+            let before = drive.io().flushes;
+            let mut body = fs.create(&options(FileKind::Client)).unwrap();
+            for piece in 0..150 {
+                body.append(&pattern(body.id().0, piece << 20, 1 << 20)).unwrap();
+                if others && piece % 50 == 10 {
+                    table(&fs, 1000).unwrap();
+                }
+            }
+            drive.io().flushes - before
+        })
+    };
+    assert_eq!(flushes(false), 1, "no one gains by more");
+    assert!(flushes(true) >= 6, "three of its own, next to those of three commits");
+}
+
 /// A sealed table of `len` bytes.
 fn table(fs: &Fs, len: usize) -> Result<FileId, StoreError> {
     let mut table = fs.create(&options(FileKind::Table))?;
