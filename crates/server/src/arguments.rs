@@ -117,6 +117,7 @@ impl Arguments {
             upload_age_max: Duration::from_secs_f64(self.upload_days * 86_400.0),
             forget_missing: self.forget_missing,
             connections_max: self.connections as usize,
+            bodies_max: usize::from(self.threads) / 2,
             idle_max: Duration::from_secs(self.idle),
             piece_time_max: Duration::from_secs(self.piece_time),
             end_max: Duration::from_secs(self.end_time),

@@ -26,7 +26,7 @@ use crate::admin::Admin;
 use crate::http::{Front, Limits, Listener, TlsError, acceptor};
 use crate::metrics::Metrics;
 use crate::objects::{Fault, Objects, ObjectsOptions, Swept};
-use crate::s3::Operations;
+use crate::s3::{Operations, Places};
 
 /// Most bytes of the XML of a request: 1,000 keys of 1 KiB, or 10,000 parts, and their tags.
 const XML_MAX: usize = 4 << 20;
@@ -48,6 +48,9 @@ pub struct ServerOptions {
     pub forget_missing: bool,
     /// Open connections.
     pub connections_max: usize,
+    /// Bodies that are being written at a time: at most half of the threads that wait for the
+    /// store. On a drive they are at most half of the zones that may be open, too.
+    pub bodies_max: usize,
     /// Time for a request's head, and for a client that takes no bytes.
     pub idle_max: Duration,
     /// Time for each piece of a body.
@@ -70,6 +73,7 @@ impl Default for ServerOptions {
             upload_age_max: Duration::from_secs(7 * 86_400),
             forget_missing: false,
             connections_max: 512,
+            bodies_max: 8,
             idle_max: Duration::from_secs(60),
             piece_time_max: Duration::from_secs(60),
             end_max: Duration::from_secs(30),
@@ -186,7 +190,8 @@ async fn forget(objects: Arc<Objects>, every: Duration) {
 
 fn front(objects: &Arc<Objects>, metrics: &Arc<Metrics>, options: &ServerOptions) -> Front {
     let (of, counts) = (Arc::clone(objects), Arc::clone(metrics));
-    let operations = Operations::new(of, counts, options.piece_time_max);
+    let places = Places::new(options.bodies_max, objects.db().fs().map(|fs| &**fs));
+    let operations = Operations::new(of, counts, options.piece_time_max, places);
     let mut builder = S3ServiceBuilder::new(operations);
     let is_without_keys = options.keys.is_empty();
     let check = Check::new(Arc::clone(&options.keys));

@@ -24,6 +24,7 @@ use super::digests::{Digests, set_checksum};
 use super::intake::{BODY_MAX, Intaken};
 use super::multipart;
 use super::operations::{Operations, check_key};
+use super::places::Places;
 use super::unsupported;
 use crate::access::{Need, check_source};
 use crate::objects::{Body, Condition, Found, ObjectRecord, Objects, StoredBody};
@@ -64,7 +65,7 @@ fn check_size(size: u64) -> S3Result<()> {
 
 /// Copies bytes of a body to a new file.
 async fn to_file(
-    objects: &Arc<Objects>,
+    (objects, places): (&Arc<Objects>, &Places),
     bucket: String,
     body: StoredBody,
     digests: Digests,
@@ -72,7 +73,8 @@ async fn to_file(
 ) -> S3Result<Intaken> {
     let begun = Arc::clone(objects);
     let new = blocking(move || begun.begin_body(&bucket, Some(end - at))).await?;
-    let (mut file, mut at) = (Intaken { body: new, digests }, at);
+    let place = Some(places.take().await);
+    let (mut file, mut at) = (Intaken { body: new, digests, place }, at);
     while at < end {
         let body = body.clone();
         (file, at) = blocking(move || {
@@ -139,8 +141,9 @@ pub(super) async fn object(
         blocking(move || objects.annotate(&bucket, &key, &condition, change)).await?
     } else {
         of.check_bucket(&bucket).await?;
-        let of = Arc::clone(&objects);
-        let Found { mut record, body } = blocking(move || of.get(&from_bucket, &from_key)).await?;
+        let reader = Arc::clone(&objects);
+        let found = blocking(move || reader.get(&from_bucket, &from_key));
+        let Found { mut record, body } = found.await?;
         conditions.check_source(&record)?;
         check_size(record.size)?;
         let condition = match condition {
@@ -150,22 +153,25 @@ pub(super) async fn object(
             other => other,
         };
         change(&mut record);
-        let (body, computed) = if record.size <= objects.options().entry_max {
+        let (body, computed, place) = if record.size <= objects.options().entry_max {
             let size = record.size;
             let bytes = blocking(move || gathered(&body, size)).await?;
             digests.update(&bytes);
             let md5 = Md5::checksum(&bytes);
-            (Body::Bytes(bytes.into(), md5), digests.verify(&md5)?)
+            (Body::Bytes(bytes.into(), md5), digests.verify(&md5)?, None)
         } else {
             let bytes = (0, record.size);
-            let file = to_file(&objects, bucket.clone(), body, digests, bytes).await?;
+            let file =
+                to_file((&objects, of.places()), bucket.clone(), body, digests, bytes).await?;
             let computed = file.digests.verify(&file.body.md5())?;
-            (Body::File(file.body), computed)
+            (Body::File(file.body), computed, file.place)
         };
         // A checksum of parts is no checksum of the copy, which has none.
         let attributes = (record.attributes, computed.or(record.checksum));
         let put = move || objects.put((&bucket, &key), body, attributes, &condition);
-        blocking(put).await?
+        let record = blocking(put).await?;
+        drop(place);
+        record
     };
     let mut result = CopyObjectResult {
         e_tag: Some(etag(record.etag())),
@@ -230,9 +236,10 @@ pub(super) async fn part(
     check_size(range.end - range.start)?;
     let (bucket, key) = (input.bucket, input.key);
     let (bytes, none) = ((range.start, range.end), Digests::asked(None)?);
-    let file = to_file(&objects, bucket.clone(), body, none, bytes).await?;
+    let file = to_file((&objects, of.places()), bucket.clone(), body, none, bytes).await?;
     let put = move || objects.put_part((&bucket, &key), (id, number), file.body, None);
     let part = blocking(put).await?;
+    drop(file.place);
     let copy_part_result = Some(CopyPartResult {
         e_tag: Some(etag(part.etag())),
         last_modified: Some(time(part.modified)),

@@ -3,7 +3,7 @@
 //!
 //! - Each piece must be complete within the time that a client has for it.
 //! - A slow client holds no thread and no lock. After a short wait for a piece, its file gives up
-//!   the open zone for other writers, until the piece is complete.
+//!   the open zone and its [place](super::places) for other writers, until the piece is complete.
 //! - At most two pieces are in memory, and the file system's own buffers.
 //! - A body that ends early is an error of its stream. A body that is longer than allowed is
 //!   refused. So is one that has not the announced length: a body in signed chunks may end, or go
@@ -24,6 +24,7 @@ use tokio::time;
 use super::answer::refusal;
 use super::blocking::blocking;
 use super::digests::Digests;
+use super::places::{Place, Places};
 use crate::metrics::Metrics;
 use crate::objects::{CHUNK, NewBody, Objects};
 
@@ -43,21 +44,24 @@ pub(super) struct Intake {
     announced: Option<u64>,
     piece_time_max: Duration,
     metrics: Arc<Metrics>,
+    places: Places,
 }
 
 /// A file that is being written, and its digests.
 pub(super) struct Intaken {
     pub(super) body: NewBody,
     pub(super) digests: Digests,
+    /// Its place, which is kept until the body is sealed.
+    pub(super) place: Option<Place>,
 }
 
 impl Intake {
     pub(super) fn new(
         body: Option<StreamingBlob>,
         piece_time_max: Duration,
-        metrics: &Arc<Metrics>,
+        (metrics, places): (&Arc<Metrics>, &Places),
     ) -> S3Result<Self> {
-        let metrics = Arc::clone(metrics);
+        let (metrics, places) = (Arc::clone(metrics), places.clone());
         let announced = match &body {
             Some(body) => body.remaining_length().exact().map(|size| size as u64),
             None => Some(0),
@@ -65,7 +69,8 @@ impl Intake {
         if announced.is_some_and(|size| size > BODY_MAX) {
             return Err(too_large());
         }
-        Ok(Self { body, left: Bytes::new(), taken: 0, announced, piece_time_max, metrics })
+        let (left, taken) = (Bytes::new(), 0);
+        Ok(Self { body, left, taken, announced, piece_time_max, metrics, places })
     }
 
     /// Bytes of the body, if they are known.
@@ -126,10 +131,13 @@ impl Intake {
     ) -> S3Result<Intaken> {
         let (objects, bucket) = (Arc::clone(objects), bucket.to_owned());
         let body = blocking(move || objects.begin_body(&bucket, size)).await?;
-        let mut file = Intaken { body, digests };
+        let mut file = Intaken { body, digests, place: None };
         let mut piece = first;
         self.fill(&mut piece, CHUNK).await?;
         while !piece.is_empty() {
+            if file.place.is_none() {
+                file.place = Some(self.places.take().await);
+            }
             let appending = append(file, piece);
             let mut next = Vec::new();
             {
@@ -164,6 +172,7 @@ async fn append(mut file: Intaken, piece: Vec<u8>) -> S3Result<Intaken> {
 async fn at_rest(mut file: Intaken) -> S3Result<Intaken> {
     blocking(move || {
         file.body.rest()?;
+        file.place = None;
         Ok(file)
     })
     .await

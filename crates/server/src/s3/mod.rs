@@ -8,6 +8,7 @@
 //! | `delete`, `list` | deletes of one or many objects; lists |
 //! | `multipart` | uploads in parts |
 //! | `intake`, `digests` | the body of a request, and its checksums |
+//! | `places` | the bodies that are being written at a time |
 //! | `pieces` | the body of an answer |
 //! | `attributes`, `conditions` | headers and conditions, to and from those of S3 |
 //! | `answer` | errors, times and ETags, as S3 has them |
@@ -41,9 +42,11 @@ mod list;
 mod multipart;
 mod operations;
 mod pieces;
+mod places;
 mod put;
 mod summary;
 mod tags;
 mod unsupported;
 
 pub(crate) use operations::Operations;
+pub(crate) use places::Places;

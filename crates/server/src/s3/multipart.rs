@@ -91,6 +91,7 @@ pub(super) async fn put_part(
     let checksum = file.digests.verify(&file.body.md5())?;
     let put = move || objects.put_part((&bucket, &key), (id, number), file.body, checksum);
     let part = blocking(put).await?;
+    drop(file.place);
     let mut output =
         UploadPartOutput { e_tag: Some(etag(part.etag())), ..UploadPartOutput::default() };
     set_checksum!(output, &part.checksum);

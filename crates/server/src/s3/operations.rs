@@ -10,6 +10,7 @@ use s3s::{S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result};
 use super::answer::refusal;
 use super::blocking::blocking;
 use super::intake::Intake;
+use super::places::Places;
 use super::{buckets, copy, delete, get, list, multipart, put, summary, tags, unsupported};
 use crate::metrics::Metrics;
 use crate::objects::Objects;
@@ -23,6 +24,7 @@ pub(crate) struct Operations {
     metrics: Arc<Metrics>,
     /// Time that a client has for each piece of a body.
     piece_time_max: Duration,
+    places: Places,
 }
 
 /// Checks the key of an object that is to be made.
@@ -43,8 +45,9 @@ impl Operations {
         objects: Arc<Objects>,
         metrics: Arc<Metrics>,
         piece_time_max: Duration,
+        places: Places,
     ) -> Self {
-        Self { objects, metrics, piece_time_max }
+        Self { objects, metrics, piece_time_max, places }
     }
 
     pub(super) fn objects(&self) -> Arc<Objects> {
@@ -56,7 +59,11 @@ impl Operations {
     }
 
     pub(super) fn intake(&self, body: Option<StreamingBlob>) -> S3Result<Intake> {
-        Intake::new(body, self.piece_time_max, &self.metrics)
+        Intake::new(body, self.piece_time_max, (&self.metrics, &self.places))
+    }
+
+    pub(super) fn places(&self) -> &Places {
+        &self.places
     }
 
     /// Checks that a bucket exists.

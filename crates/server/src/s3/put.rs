@@ -36,18 +36,19 @@ pub(super) async fn put(
         intake.fill(&mut first, entry_max + 1).await?;
     }
     let is_small = size_known.map_or(first.len() <= entry_max, |size| size <= entry_max as u64);
-    let (body, checksum) = if is_small {
+    let (body, checksum, place) = if is_small {
         digests.update(&first);
         let md5 = Md5::checksum(&first);
         let checksum = digests.verify(&md5)?;
-        (Body::Bytes(Bytes::from(first), md5), checksum)
+        (Body::Bytes(Bytes::from(first), md5), checksum, None)
     } else {
         let file = intake.into_file(first, digests, (&objects, &bucket, size_known)).await?;
         let checksum = file.digests.verify(&file.body.md5())?;
-        (Body::File(file.body), checksum)
+        (Body::File(file.body), checksum, file.place)
     };
     let put = move || objects.put((&bucket, &key), body, (attributes, checksum), &condition);
     let record = blocking(put).await?;
+    drop(place);
     let mut output = PutObjectOutput {
         e_tag: Some(etag(record.etag())),
         size: Some(size(record.size)),

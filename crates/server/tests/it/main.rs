@@ -23,3 +23,4 @@ mod records;
 mod rig;
 mod rights;
 mod sieges;
+mod uploads;

@@ -1,0 +1,40 @@
+//! [`Places`]: a limit on the bodies that are being written to files at a time.
+//!
+//! A body that is being written may hold an open zone, of which a drive has few, until a thread
+//! goes on with it. Other bodies wait for an open zone in threads, of which the server has few,
+//! too. If such waits took all threads, no thread would be left for the bodies that hold the zones,
+//! nor for reads. So a body takes a place before it waits for a zone, and the number of places is
+//! at most half of the threads, and half of the open zones. A body waits for its place without a
+//! thread.
+//!
+//! A body whose client is slow gives up its zone and its place until the next piece has come.
+
+use std::sync::Arc;
+
+use terrace::fs::Fs;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// See the [module](self).
+#[derive(Clone)]
+pub(crate) struct Places(Arc<Semaphore>);
+
+/// The place of a body, until it is dropped.
+pub(super) struct Place {
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Places {
+    /// At most `most` places, for a store on this file system.
+    pub(crate) fn new(most: usize, fs: Option<&Fs>) -> Self {
+        let geometry = fs.map(Fs::geometry);
+        let limits = geometry.map(|geometry| [geometry.max_open, geometry.max_active]);
+        let zones = limits.into_iter().flatten().flatten().min().unwrap_or(u32::MAX);
+        Self(Arc::new(Semaphore::new(most.min(zones as usize / 2).max(1))))
+    }
+
+    /// A place, once there is one.
+    pub(super) async fn take(&self) -> Place {
+        let permit = Arc::clone(&self.0).acquire_owned().await;
+        Place { _permit: permit.expect("places are never closed") }
+    }
+}
