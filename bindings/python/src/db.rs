@@ -16,7 +16,7 @@ use terrace_env::runner;
 use crate::counter::Amounts;
 use crate::error::{Error, NotFoundError, Raise, invalid};
 use crate::filter;
-use crate::held::Held;
+use crate::held::{Held, Opened};
 use crate::input::Input;
 use crate::key_space::KeySpace;
 use crate::options::{Keywords, level_compression};
@@ -82,17 +82,18 @@ pub(crate) fn open<'py>(
     if live {
         options = options.live(&path);
     }
+    let opened = Arc::new(Opened::new()?);
     let is_drive = path.exists() && !path.is_dir();
     if !create && !path.exists() {
         let message =
             format!("{}: expected a store, an image or a device, found nothing", path.display());
         return Err(NotFoundError::new_err(message));
     }
-    let opened = py.detach(|| match is_drive {
+    let result = py.detach(|| match is_drive {
         true => open_drive(&path, options),
         false => terrace::Db::open_directory(&path, options),
     });
-    let db = opened.map_err(|error| {
+    let db = result.map_err(|error| {
         let hint = match error.kind() {
             ErrorKind::InUse => "; `terrace.open_reader` reads it meanwhile",
             _ => "",
@@ -100,7 +101,7 @@ pub(crate) fn open<'py>(
         worded(py, &error, format!("{}: {error}{hint}", path.display()))
     })?;
     let space = py.detach(|| db.key_space("default")).or_raise(py)?;
-    let parts = PyClassInitializer::from(KeySpace::new(db.clone(), space, Amounts::of(&db)));
+    let parts = PyClassInitializer::from(KeySpace::new((db.clone(), opened), space, Amounts::of(&db)));
     Bound::new(py, parts.add_subclass(Db { db: Held::new(db), path }))
 }
 
@@ -208,7 +209,8 @@ impl Db {
             (true, false) => db.create_key_space(name),
             (false, _) => db.key_space(name),
         });
-        Ok(KeySpace::new(db.clone(), found.or_raise(slf.py())?, amounts))
+        let opened = Arc::clone(&slf.as_super().get().opened);
+        Ok(KeySpace::new((db.clone(), opened), found.or_raise(slf.py())?, amounts))
     }
 
     /// The path of the socket through which other processes look at the store; None without one.
@@ -302,15 +304,17 @@ impl Db {
 
     /// Makes all writes durable and closes the store. Later calls raise `ClosedError`. No effect in
     /// a child of `fork`: the store is the parent's.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        if self.db.is_inherited() {
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let db = &slf.get().db;
+        if db.is_inherited() {
             return Ok(());
         }
-        py.detach(|| match self.db.clone().close() {
+        let closed = slf.py().detach(|| match db.clone().close() {
             Err(error) if error.kind() == terrace::ErrorKind::Closed => Ok(()),
             closed => closed,
-        })
-        .or_raise(py)
+        });
+        slf.as_super().get().opened.close();
+        closed.or_raise(slf.py())
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -318,13 +322,12 @@ impl Db {
     }
 
     fn __exit__(
-        &self,
-        py: Python<'_>,
+        slf: &Bound<'_, Self>,
         _exception: &Bound<'_, PyAny>,
         _value: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        self.close(py)
+        Self::close(slf)
     }
 
     fn __repr__(&self) -> String {

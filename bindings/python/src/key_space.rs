@@ -1,6 +1,8 @@
 //! [`KeySpace`]: reads and writes of one key space. [`Db`](crate::db::Db) inherits those of the
 //! default one.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -12,7 +14,7 @@ use crate::arrow_scan::ArrowScan;
 use crate::batch::WriteBatch;
 use crate::counter::Amounts;
 use crate::error::{Raise, invalid};
-use crate::held::Held;
+use crate::held::{Held, Opened};
 use crate::input::{Input, bytes};
 use crate::iterator::Iterator;
 use crate::options::bounds;
@@ -25,11 +27,16 @@ pub(crate) struct KeySpace {
     pub(crate) db: Held<terrace::Db>,
     pub(crate) space: Held<terrace::KeySpace>,
     pub(crate) amounts: Amounts,
+    pub(crate) opened: Arc<Opened>,
 }
 
 impl KeySpace {
-    pub(crate) fn new(db: terrace::Db, space: terrace::KeySpace, amounts: Amounts) -> Self {
-        Self { db: Held::new(db), space: Held::new(space), amounts }
+    pub(crate) fn new(
+        (db, opened): (terrace::Db, Arc<Opened>),
+        space: terrace::KeySpace,
+        amounts: Amounts,
+    ) -> Self {
+        Self { db: Held::new(db), space: Held::new(space), amounts, opened }
     }
 
     pub(crate) fn with(&self, sync: bool) -> terrace::KeySpace {

@@ -16,6 +16,7 @@ use terrace::ByteCount;
 
 use crate::db::named;
 use crate::error::{ClosedError, Error, Raise, raised};
+use crate::held::check_forks;
 use crate::input::{Input, bytes};
 use crate::options::bounds;
 use crate::ttl::Ttl;
@@ -40,6 +41,7 @@ pub(crate) fn open_reader(
     memory: Option<u64>,
     max_age: Option<Ttl>,
 ) -> PyResult<Reader> {
+    check_forks()?;
     // A store that has counters, or values with appended parts, is read without being told so.
     let mut options = terrace::Options::default().shipped_merge_operators(true);
     if let Some(memory) = memory {

@@ -475,6 +475,16 @@ if child == 0:
                 assert "child" in str(error)
             else:
                 sys.exit(1)
+    if sys.argv[2] == "open":
+        path = sys.argv[1] + "-other"
+        for call in [lambda: terrace.open(path), lambda: terrace.open_reader(sys.argv[1])]:
+            try:
+                call()
+            except terrace.ClosedError as error:
+                assert "spawn" in str(error)
+            else:
+                sys.exit(1)
+        assert not os.path.exists(path)
     sys.exit(0)
 _, status = os.waitpid(child, 0)
 assert status == 0, status
@@ -483,10 +493,19 @@ other = subprocess.run(opens, stderr=subprocess.PIPE, text=True)
 assert other.returncode != 0 and "InUseError" in other.stderr, other
 db.put(b"after", b"2", sync=True)
 db.close()
+child = os.fork()
+if child == 0:
+    with terrace.open_reader(sys.argv[1]) as reader:
+        assert reader.get(b"after") == b"2"
+    with terrace.open(sys.argv[1]) as db:
+        assert db.get(b"after") == b"2"
+    sys.exit(0)
+_, status = os.waitpid(child, 0)
+assert status == 0, status
 """
 
 
-@pytest.mark.parametrize("end", ["with", "del", "exit", "write"])
+@pytest.mark.parametrize("end", ["with", "del", "exit", "write", "open"])
 def test_a_child_of_fork_leaves_the_store_to_its_parent(tmp_path, end):
     path = str(tmp_path / "store")
     started = subprocess.Popen([sys.executable, "-c", FORKS, path, end], start_new_session=True)
