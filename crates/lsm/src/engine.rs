@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use terrace_env::runner::{self, JoinHandle};
-use terrace_env::store::Store;
+use terrace_env::store::{Store, StoreError};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Claim, Date};
 use terrace_policy::{Marks, Span, TreeView};
@@ -249,6 +249,14 @@ impl Engine {
         self.check_writable("a flush")?;
         let flushed = self.writer.flush_all();
         flushed.map_err(|error| self.with_holders(error))
+    }
+
+    /// Has background jobs free the space that deletes have made, for a file in the same store that
+    /// does not belong to the engine and was refused space by this error. Waits for them; returns
+    /// whether some may have come. After `false`, the store is full.
+    pub fn win_space(&self, refused: &StoreError) -> Result<bool, Error> {
+        self.check_writable("a file")?;
+        self.writer.win_space(&refused.clone().into())
     }
 
     /// Merges the range until it is in one run, and waits for it. Entries that are only in memory

@@ -22,6 +22,7 @@ use terrace_lsm::{
 use terrace_policy::{StoreShape, System};
 
 use crate::below::Below;
+use crate::file_room::FileRoom;
 use crate::identity::Identity;
 use crate::live::{Activity, Call, Window};
 use crate::named_files::NamedFiles;
@@ -169,10 +170,13 @@ impl Db {
     /// same files, and two handles do not order calls for the same name.
     ///
     /// A new file is of the kind [`FileKind::Client`](terrace_env::store::FileKind). Its commit and
-    /// a write of keys are two steps: write the file first, and then the key that names it.
+    /// a write of keys are two steps: write the file first, and then the key that names it. A file
+    /// that finds no space waits for background jobs, if these can free some, as a write of keys
+    /// does.
     #[must_use]
     pub fn files(&self) -> NamedFiles {
-        NamedFiles::next_to_keys(Arc::clone(self.store()))
+        let room = FileRoom::of(&self.inner.engine);
+        NamedFiles::next_to_keys(Arc::clone(self.store()), room)
     }
 
     /// The socket of the [live window](crate::live), or the reason why there is none; `None` if

@@ -175,6 +175,7 @@ pub mod device;
 mod error;
 mod error_kind;
 mod expiring;
+mod file_room;
 pub mod fs;
 mod identity;
 mod ingest;

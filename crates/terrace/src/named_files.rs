@@ -33,6 +33,7 @@ use terrace_lsm::remembered_system;
 
 use crate::Error;
 use crate::cut_reader::CutReader;
+use crate::file_room::{FileRoom, PatientWriter};
 use crate::name_turns::{NameTurn, NameTurns};
 use crate::named_annotation::{annotation, as_named, cut_annotation, modified};
 use crate::replacement::Replacement;
@@ -60,8 +61,9 @@ pub struct NewFile {
 pub struct NamedFiles {
     store: Arc<dyn Store>,
     turns: NameTurns,
-    /// Whether an engine has the store open: its tables and logs have kinds of their own.
-    next_to_keys: bool,
+    /// The engine that has the store open: its tables and logs have kinds of their own, and it can
+    /// free space.
+    next_to_keys: Option<FileRoom>,
 }
 
 /// An error for a name that only uncommitted files of a [`Replacement`] have.
@@ -81,13 +83,13 @@ impl NamedFiles {
     /// Files of this store. Others may still change them: see [`claim`](Self::claim).
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, turns: NameTurns::default(), next_to_keys: false }
+        Self { store, turns: NameTurns::default(), next_to_keys: None }
     }
 
     /// Files in a store that an engine has open. All of them are of the kind
     /// [`FileKind::Client`]: another file would be taken for the engine's.
-    pub(crate) fn next_to_keys(store: Arc<dyn Store>) -> Self {
-        Self { next_to_keys: true, ..Self::new(store) }
+    pub(crate) fn next_to_keys(store: Arc<dyn Store>, room: FileRoom) -> Self {
+        Self { next_to_keys: Some(room), ..Self::new(store) }
     }
 
     /// Claims the store until the claim is dropped: no engine may use the files meanwhile. An error
@@ -145,11 +147,11 @@ impl NamedFiles {
     /// Begins a file that has no name until it is published ([`publish`](Self::publish)). It is
     /// removed if its writer is dropped before, or by a power cut.
     pub fn begin(&self, file: &NewFile) -> Result<Box<dyn FileWriter>, StoreError> {
-        if self.next_to_keys && file.kind != FileKind::Client {
+        if self.next_to_keys.is_some() && file.kind != FileKind::Client {
             let (message, kind) = ("expected a client's file next to keys", file.kind);
             return Err(StoreError::Invalid(format!("{message}, found the kind {kind:?}")));
         }
-        self.store.create(&CreateOptions {
+        let options = CreateOptions {
             kind: file.kind,
             hint: file.hint,
             size: file.size,
@@ -158,7 +160,10 @@ impl NamedFiles {
             group: None,
             offload: false,
             cause: Cause::Client,
-        })
+        };
+        let Some(room) = &self.next_to_keys else { return self.store.create(&options) };
+        let writer = room.during(&mut (), |()| self.store.create(&options), |()| true)?;
+        Ok(Box::new(PatientWriter::new(writer, room.clone())))
     }
 
     /// Gives a file a name in a transaction; another file may have the name until then.

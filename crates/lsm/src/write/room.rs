@@ -265,7 +265,7 @@ impl Room {
         let most = (self.options.memtable_size.0 as usize).max(least);
         let ranks: &[Rank] = if puts { &[Rank::Log] } else { &[Rank::Log, Rank::Flush] };
         // During the tries, a job may change the tree, and free the missing space.
-        let before = (self.tree.changes(), self.store.space().free);
+        let before = self.before_lack();
         let mut refused = None;
         for &rank in ranks {
             match self.reserve_flush(rank, most, least) {
@@ -328,7 +328,7 @@ impl Room {
     fn win_space(
         &self,
         log: &mut ActiveLog,
-        (mut tree, free): (u64, ByteCount),
+        before: (u64, ByteCount),
         refused: Error,
     ) -> Result<(), Error> {
         if self.tree.glance().active.is_empty() && log.has_bytes() {
@@ -336,10 +336,19 @@ impl Room {
             return self.rotate(log, false);
         }
         self.rotate_if_filled(log)?;
-        self.notifier.no_space(&refused);
+        if self.call_jobs(before, &refused) { Ok(()) } else { Err(refused) }
+    }
+
+    /// The change of the tree, and the free space, for [`call_jobs`](Self::call_jobs).
+    pub(crate) fn before_lack(&self) -> (u64, ByteCount) {
+        (self.tree.changes(), self.store.space().free)
+    }
+
+    /// Has the jobs free space, and waits for it; whether there may be more than `before`.
+    pub(crate) fn call_jobs(&self, (mut tree, free): (u64, ByteCount), refused: &Error) -> bool {
+        self.notifier.no_space(refused);
         // A job keeps the tables that it has merged until it ends, after its change of the tree.
-        let has_come = self.wait_for_space(&mut tree) || self.store.space().free > free;
-        if has_come { Ok(()) } else { Err(refused) }
+        self.wait_for_space(&mut tree) || self.store.space().free > free
     }
 
     /// Reserves space for the flush of a memtable of a size between these.

@@ -289,6 +289,17 @@ impl Writer {
         self.run_errand(Durability::Gathered, Errand::Rotate)
     }
 
+    /// Has the jobs free the space that deletes have made, the newest ones included, for a file of a
+    /// client that was refused; whether some may have come.
+    pub(crate) fn win_space(&self, refused: &Error) -> Result<bool, Error> {
+        let before = self.room.before_lack();
+        match self.rotate_memtable() {
+            Err(error) if !error.is_space() => Err(error),
+            // Without space for a log the deletes stay in the memtable; there may be others.
+            _ => Ok(self.room.call_jobs(before, refused)),
+        }
+    }
+
     /// Queues an empty batch, and waits until it is answered.
     fn run_errand(&self, durability: Durability, errand: Errand) -> Result<(), Error> {
         let (batch, guard, memory) = (Batch::new(), None, None);
