@@ -4,8 +4,8 @@
 //! goes on with it. Other bodies wait for an open zone in threads, of which the server has few,
 //! too. If such waits took all threads, no thread would be left for the bodies that hold the zones,
 //! nor for reads. So a body takes a place before it waits for a zone, and the number of places is
-//! at most half of the threads, and half of the open zones. A body waits for its place without a
-//! thread.
+//! at most half of the threads, and half of the open zones. It is also at most a 16th of all zones:
+//! a zone that a body holds is no room for others. A body waits for its place without a thread.
 //!
 //! A body whose client is slow gives up its zone and its place until the next piece has come.
 
@@ -13,6 +13,9 @@ use std::sync::Arc;
 
 use terrace::fs::Fs;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Part of the open zones, and of all zones, that bodies may hold.
+const PARTS: (u32, u32) = (2, 16);
 
 /// See the [module](self).
 #[derive(Clone)]
@@ -26,10 +29,13 @@ pub(super) struct Place {
 impl Places {
     /// At most `most` places, for a store on this file system.
     pub(crate) fn new(most: usize, fs: Option<&Fs>) -> Self {
-        let geometry = fs.map(Fs::geometry);
-        let limits = geometry.map(|geometry| [geometry.max_open, geometry.max_active]);
-        let zones = limits.into_iter().flatten().flatten().min().unwrap_or(u32::MAX);
-        Self(Arc::new(Semaphore::new(most.min(zones as usize / 2).max(1))))
+        let zones = fs.map(Fs::geometry).filter(|geometry| geometry.layout.is_zoned());
+        let held = zones.map_or(u32::MAX, |geometry| {
+            let open = [geometry.max_open, geometry.max_active].into_iter().flatten().min();
+            let open = open.unwrap_or(u32::MAX) / PARTS.0;
+            open.min(geometry.zones / PARTS.1)
+        });
+        Self(Arc::new(Semaphore::new(most.min(held as usize).max(1))))
     }
 
     /// A place, once there is one.

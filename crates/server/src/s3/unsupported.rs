@@ -8,6 +8,9 @@
 //! A query names a part of a bucket or an object by a parameter without a value. The library takes
 //! one that it does not know for none: a delete of a bucket's configuration would be a delete of
 //! the bucket. So an operation takes its own one alone. Reads of objects take any, as S3 does.
+//!
+//! A request about a part of an upload has both `partNumber` and `uploadId`. With one of them the
+//! library takes it for a request about the object, which a put or a delete would destroy.
 
 use hyper::header::HeaderMap;
 use hyper::{StatusCode, Uri};
@@ -71,6 +74,23 @@ fn part_of(operation: &str) -> &'static str {
     }
 }
 
+fn check_upload(operation: &str, query: &str) -> S3Result<()> {
+    let refused: &[&str] = match operation {
+        "put_object" | "copy_object" | "delete_object" => &["partNumber", "uploadId"],
+        "get_object" | "head_object" => &["uploadId"],
+        _ => return Ok(()),
+    };
+    let mut names =
+        query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name));
+    match names.find(|name| refused.contains(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("expected both partNumber and uploadId, or none; found {name}");
+            Err(refusal(S3ErrorCode::InvalidArgument, message))
+        }
+    }
+}
+
 fn check_part(operation: &str, query: &str) -> S3Result<()> {
     if ["get_object", "head_object"].contains(&operation) {
         return Ok(());
@@ -111,6 +131,7 @@ pub(super) fn check(operation: &str, uri: &Uri, headers: &HeaderMap) -> S3Result
         return Err(error);
     }
     let query = uri.query().unwrap_or_default();
+    check_upload(operation, query)?;
     check_part(operation, query)?;
     check_version(query.split('&').find_map(|pair| pair.strip_prefix("versionId=")))
 }
@@ -157,6 +178,23 @@ mod tests {
             assert_eq!(of(name, value).as_deref(), Some(expected), "{name}");
         }
         assert_eq!(of("x-amz-storage-class", "STANDARD"), None);
+    }
+
+    #[test]
+    fn a_part_of_an_upload_needs_its_number_and_the_upload() {
+        for (operation, query, is_allowed) in [
+            ("put_object", "uploadId=0123", false),
+            ("put_object", "x-id=PutObject&uploadId=", false),
+            ("put_object", "partNumber=2", false),
+            ("copy_object", "partNumber=2", false),
+            ("delete_object", "partNumber", false),
+            ("get_object", "uploadId=", false),
+            ("get_object", "partNumber=2", true),
+            ("upload_part", "partNumber=2&uploadId=0123", true),
+            ("abort_multipart_upload", "uploadId=0123", true),
+        ] {
+            assert_eq!(check_upload(operation, query).is_ok(), is_allowed, "{operation} {query}");
+        }
     }
 
     #[test]
