@@ -14,15 +14,15 @@
 
 use std::fmt;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-use terrace_env::FileId;
 use terrace_env::store::{EarlyFlush, FileWriter, PlacementHint, Rank, StoreError};
+use terrace_env::{FileId, runner};
 use terrace_fs::BLOCK;
 use terrace_lsm::Engine;
 
-/// Most tries of a call. Each one before has changed the tree, or has freed space that another
-/// writer took.
-const TRIES_MAX: usize = 100;
+/// Longest time of tries, from the first one on: others may take all space that comes.
+const TRIES_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// See the [module](self).
 #[derive(Clone, Default)]
@@ -42,16 +42,19 @@ impl FileRoom {
         call: impl Fn(&mut C) -> Result<T, StoreError>,
         may_repeat: impl Fn(&C) -> bool,
     ) -> Result<T, StoreError> {
-        let mut result = call(of);
-        for _ in 1..TRIES_MAX {
-            match &result {
-                Err(refused) if refused.is_space() && may_repeat(of) && self.has_won(refused) => {
-                    result = call(of);
-                }
-                _ => break,
+        // When the first try failed.
+        let mut begun = None;
+        loop {
+            match call(of) {
+                Err(refused)
+                    if refused.is_space()
+                        && may_repeat(of)
+                        && runner::now().since(*begun.get_or_insert_with(runner::now))
+                            < TRIES_TIME_MAX
+                        && self.has_won(&refused) => {}
+                result => return result,
             }
         }
-        result
     }
 
     fn has_won(&self, refused: &StoreError) -> bool {

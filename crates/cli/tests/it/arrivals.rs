@@ -43,7 +43,7 @@ fn wrong_processes_files_and_options_are_told_with_what_is_right() {
     assert!(error.contains("--process") && error.contains("--analyse"), "{error}");
     let bin = ["poisson", "--bin", "soon"];
     let error = place.fails(2, &[&process[..], &bin].concat());
-    assert!(error.contains("expected a time from 100ns on") && error.contains("--bin"), "{error}");
+    assert!(error.contains("expected a time from 100ns to") && error.contains("--bin"), "{error}");
     let many = ["poisson", "--bin", "1us", "--duration", "1h"];
     let error = place.fails(2, &[&process[..], &many].concat());
     assert!(error.contains("expected up to 16777216 bins in 3600s"), "{error}");

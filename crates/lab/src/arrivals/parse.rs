@@ -221,7 +221,7 @@ pub fn parse_time(what: &str, text: &str) -> Result<Duration, ProcessError> {
     let (digits, seconds) = unit.unwrap_or((text, 1.0));
     let number: Option<f64> = digits.trim_end().parse().ok().map(|number: f64| number * seconds);
     let valid = number.filter(|number| (1e-7..=TIME_MAX).contains(number));
-    let expected = "a time from 100ns on, such as 60, 500ms, 2h or 30d";
+    let expected = "a time from 100ns to 11574d, such as 60, 500ms, 2h or 30d";
     valid.map(Duration::from_secs_f64).ok_or_else(|| wrong(what, expected, text))
 }
 
@@ -326,7 +326,7 @@ mod tests {
             ("b-model:5,bias=.6,bias=.7", "at most once, found `bias=.7`"),
             (
                 "b-model:5,span=1y",
-                "span: expected a time from 100ns on, such as 60, 500ms, 2h or 30d",
+                "span: expected a time from 100ns to 11574d, such as 60, 500ms, 2h or 30d",
             ),
             ("sine:5,gaps=normal", "gaps: expected exponential or pareto, found `normal`"),
             ("sine:5,shape=1.5", "shape: expected gaps=pareto with it, found `1.5`"),

@@ -6,6 +6,11 @@
 //! rest is read and dropped while the answer is sent. The answer says that the connection ends.
 //!
 //! The rest is read for at most [`WHOLE_MAX`], and no longer than [`PAUSE_MAX`] without a byte.
+//!
+//! A client may ask for a word of the server before it sends a body (`Expect: 100-continue`), even
+//! if the body is empty. The library sends this word when a body is read, and an empty one is not.
+//! Older versions of `botocore`, the library of `aws`, still wait for it in the answer to the next
+//! request, and miss that answer. So the connection ends after such a request.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -29,13 +34,15 @@ pub(super) struct Leftover {
     rest: Arc<Mutex<Option<Incoming>>>,
     /// Whether the client may wait for a word of the server before it sends the body.
     may_wait: bool,
+    /// Whether there is no body.
+    is_empty: bool,
 }
 
 impl Leftover {
     /// A place for the body of a request.
-    pub(super) fn of<T>(request: &Request<T>) -> Self {
+    pub(super) fn of(request: &Request<Incoming>) -> Self {
         let may_wait = request.headers().contains_key(header::EXPECT);
-        Self { rest: Arc::default(), may_wait }
+        Self { rest: Arc::default(), may_wait, is_empty: request.body().is_end_stream() }
     }
 
     /// Takes a body that is read no more. `is_begun`: whether any of it was asked for.
@@ -49,8 +56,11 @@ impl Leftover {
     /// server's limit of time without a byte.
     pub(super) fn read_for<T>(self, response: &mut Response<T>, idle_max: Duration) {
         let is_error = !response.status().is_success();
-        let Some(mut body) = self.rest.lock().take().filter(|_| is_error) else { return };
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        let rest = self.rest.lock().take().filter(|_| is_error);
+        if rest.is_some() || (self.may_wait && self.is_empty) {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        let Some(mut body) = rest else { return };
         tokio::spawn(timeout(WHOLE_MAX, async move {
             let pause_max = PAUSE_MAX.min(idle_max);
             loop {

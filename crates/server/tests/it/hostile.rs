@@ -163,6 +163,35 @@ fn a_form_is_refused_by_its_head_before_its_bytes_come() {
     assert_eq!(rig.stop(), 0);
 }
 
+/// Older versions of `botocore` send such requests for empty files.
+#[test]
+fn a_connection_ends_after_a_request_that_expects_a_word_for_an_empty_body() {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    rig.client().put("/bucket", b"").expect(200);
+    let sent = |expect: &str, length: usize| {
+        let mut stream = TcpStream::connect(rig.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let head = format!(
+            "PUT /bucket/object HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\
+             {expect}\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&vec![7; length]).unwrap();
+        stream
+    };
+    let answer_to = |expect: &str| {
+        let answer = crate::client::read_answer(&mut sent(expect, 0), "PUT").unwrap();
+        (answer.status, answer.headers.get("connection").cloned())
+    };
+    assert_eq!(answer_to("expect: 100-continue\r\n"), (200, Some("close".to_owned())));
+    assert_eq!(answer_to(""), (200, None));
+    let mut word = [0; 12];
+    sent("expect: 100-continue\r\n", 5).read_exact(&mut word).unwrap();
+    assert_eq!(word, *b"HTTP/1.1 100", "it comes before the answer");
+    assert_eq!(rig.stop(), 0);
+}
+
 /// As most clients do.
 #[test]
 fn a_client_that_sends_its_whole_body_before_it_reads_gets_the_error() {

@@ -6,7 +6,8 @@
 //! - One column is the key. The value is another column; by default, the other one of two columns,
 //!   or of a row with more columns the whole row as a JSON object of text fields.
 //! - A row with more or fewer fields than the first row is refused, and so is a line with a
-//!   carriage return between rows: the rows after it would be lost.
+//!   carriage return between rows: the rows after it would be lost. So are bytes after the closing
+//!   quote of a field ([`Quotes`]).
 //! - Bytes of fields are stored as they are. Only a JSON object needs fields in UTF-8.
 //!
 //! The `csv-core` crate finds the fields.
@@ -16,6 +17,7 @@ use serde_json::json;
 
 use super::columns::Columns;
 use super::format::{Line, check_size, wrong};
+use super::quotes::Quotes;
 use crate::escape::Escaped;
 use crate::failure::Failure;
 
@@ -23,6 +25,7 @@ use crate::failure::Failure;
 pub(super) struct Csv {
     columns: Columns,
     reader: Reader,
+    quotes: Quotes,
     /// Bytes of the fields of the row so far, and the ends of complete fields in it.
     fields: Vec<u8>,
     ends: Vec<usize>,
@@ -47,7 +50,8 @@ impl Csv {
     pub(super) fn new(columns: Columns) -> Self {
         let (fields, ends) = (vec![0; 1 << 12], vec![0; 64]);
         let (filled, is_open, layout) = ((0, 0), false, None);
-        Self { columns, reader: Reader::new(), fields, ends, filled, is_open, layout }
+        let (reader, quotes) = (Reader::new(), Quotes::default());
+        Self { columns, reader, quotes, fields, ends, filled, is_open, layout }
     }
 
     /// Whether the next row is the header.
@@ -75,6 +79,7 @@ impl Csv {
             return Ok(Some(Line::Other));
         }
         self.is_open = true;
+        self.quotes.line(line)?;
         let Some(rest) = self.feed(line).or_else(|| self.feed(b"\n")) else { return Ok(None) };
         if rest.iter().any(|&byte| byte != b'\r') {
             return Err(wrong(format_args!(
