@@ -66,6 +66,9 @@ pub struct FormatOptions {
     /// Path of device 1, for programs that open the store later: relative to device 0, of at most
     /// 512 bytes, or empty. It is only remembered, and may be wrong by then.
     pub second_path: String,
+    /// Path of device 0, absolute, of at most 512 bytes, or empty. If there are two devices, it
+    /// tells a copy of device 0 from the original ([`check_copied`](crate::check_copied)).
+    pub first_path: String,
     /// The store's own annotation, which the store has from its first durable write on. Empty for a
     /// store that any program may use.
     pub annotation: Annotation,
@@ -78,10 +81,14 @@ impl Fs {
         let devices = devices.into();
         let _claims = devices.claim(true)?;
         devices.check_layouts()?;
-        if options.second_path.len() > PATH_MAX {
-            let got = options.second_path.len();
-            let expected = format!("expected a path of at most {PATH_MAX} bytes");
-            return Err(StoreError::Invalid(format!("device 1: {expected}, found {got}")));
+        for (device, path) in [(0, &options.first_path), (1, &options.second_path)] {
+            let got = path.len();
+            if got > PATH_MAX {
+                let expected = format!("expected a path of at most {PATH_MAX} bytes");
+                return Err(StoreError::Invalid(format!(
+                    "device {device}: {expected}, found {got}"
+                )));
+            }
         }
         let media = Media::new(&devices);
         media.set_role(options.role);
@@ -101,7 +108,7 @@ impl Fs {
         let uuid = options.uuid.unwrap_or_else(|| runner::fork_random().uuid());
         let mut superblock = Superblock::first(uuid, &geometry, &area);
         if media.are_several() {
-            name_devices(&media, &mut superblock, &options.second_path);
+            name_devices(&media, &mut superblock, options);
             match options.role {
                 Role::Log => return format_both(&media, (area, superblock), &options.annotation),
                 Role::Offload => format_offload(&media, &mut superblock)?,
@@ -152,12 +159,15 @@ fn stretches_of(
 }
 
 /// Names all devices in the superblock of device 0.
-fn name_devices(media: &Media, superblock: &mut Superblock, second_path: &str) {
+fn name_devices(media: &Media, superblock: &mut Superblock, options: &FormatOptions) {
     let member = |medium: &Arc<Medium>| Member {
         id: runner::fork_random().uuid(),
         layout: medium.layout(),
         capacity: medium.geometry().capacity(),
-        path: if medium.id() == DeviceId::FIRST { String::new() } else { second_path.to_owned() },
+        path: match medium.id() {
+            DeviceId::FIRST => options.first_path.clone(),
+            _ => options.second_path.clone(),
+        },
     };
     superblock.members = media.iter().map(member).collect();
     superblock.devices = superblock.members.len() as u16;

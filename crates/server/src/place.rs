@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use terrace::device::{Access, Device, DriveAt};
-use terrace::fs::{DirOptions, DirStore, Fs, MountOptions, second_device};
+use terrace::fs::{DirOptions, DirStore, Fs, MountOptions, check_copied, second_device};
 use terrace::{Db, Devices, Error, ErrorKind, Options, Store};
 
 /// Reason why a store is not opened.
@@ -95,7 +95,9 @@ fn second_of(
         return Err(PlaceError::NoSecond(path.to_owned()));
     }
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    Ok(Some(real.parent().unwrap_or(Path::new("")).join(member.path)))
+    let second = real.parent().unwrap_or(Path::new("")).join(member.path);
+    check_copied(drive, path, &second).map_err(|error| failed(error.into()))?;
+    Ok(Some(second))
 }
 
 /// Whether another process has the store open.

@@ -19,5 +19,5 @@ pub use terrace_fs::superblock::Role;
 pub use terrace_fs::{
     Access, CachePolicy, CheckProgress, Checked, DeviceChecked, Devices, FormatOptions, Fs,
     MountOptions, Problem, RunUsage, RunUse, SpacePart, SpaceParts, ZoneUsage, ZoneUse,
-    second_device,
+    check_copied, second_device,
 };

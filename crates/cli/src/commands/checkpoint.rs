@@ -352,7 +352,9 @@ impl Checkpoint {
         let path = path.map(|log| log_drive::path_to_remember(&self.to, log));
         let (second_path, annotation) =
             (path.transpose()?.unwrap_or_default(), mark_of_unfinished_copy());
-        let format = FormatOptions { second_path, annotation, ..FormatOptions::default() };
+        let first_path = log_drive::home_to_remember(&self.to);
+        let format =
+            FormatOptions { first_path, second_path, annotation, ..FormatOptions::default() };
         Ok(Fs::format(devices.clone(), &format)?)
     }
 

@@ -98,6 +98,7 @@ impl Format {
         let object = second.as_ref().map(Second::object);
         if let Some((role, path)) = self.target.second() {
             format.role = role;
+            format.first_path = log_drive::home_to_remember(self.target.path());
             format.second_path = log_drive::path_to_remember(self.target.path(), path)?;
         }
         Fs::format(devices, &format).map_err(|error| self.target.named(error.into()))?;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use terrace::StoreError;
 use terrace_env::DeviceId;
-use terrace_fs::superblock::Role;
+use terrace_fs::superblock::{PATH_MAX, Role};
 use terrace_fs::{device_number, second_device};
 use terrace_zone::Device;
 
@@ -49,6 +49,12 @@ pub(super) fn flag(role: Role) -> &'static str {
     }
 }
 
+/// A failure with the flag that names the second drive.
+pub(super) fn with_flag(mut failure: Failure, role: Role) -> Failure {
+    failure.message += &format!("; {} names it", flag(role));
+    failure
+}
+
 /// Refuses the second drive of a store where that of its tables is expected.
 pub(super) fn refuse_as_target(drive: &Arc<dyn Device>, image: &Path) -> Result<(), Failure> {
     // Other faults of the drive are found when the store is opened.
@@ -69,6 +75,14 @@ pub(super) fn refuse_as_target(drive: &Arc<dyn Device>, image: &Path) -> Result<
 pub(super) fn parent(image: &Path) -> PathBuf {
     let parent = image.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new(".")).to_owned()
+}
+
+/// The path that a store on the drive `image` is to remember of it; empty if it has none that can
+/// be remembered.
+pub(super) fn home_to_remember(image: &Path) -> String {
+    let real = image.canonicalize().ok();
+    let path = real.as_deref().and_then(Path::to_str).unwrap_or_default();
+    if path.len() <= PATH_MAX { path.to_owned() } else { String::new() }
 }
 
 /// The path that a store on the drive `image` is to remember of the plain drive `second`.

@@ -22,7 +22,7 @@ use terrace::{Db, Options, Reader, Store};
 use terrace_env::runner;
 use terrace_fs::inspect::Inspector;
 use terrace_fs::superblock::Role;
-use terrace_fs::{Access, Devices, Fs, MountOptions, holds_store};
+use terrace_fs::{Access, Devices, Fs, MountOptions, check_copied, holds_store};
 use terrace_zone::Device;
 
 use super::full_warning::FullWarning;
@@ -98,7 +98,12 @@ impl Target {
                 format!("{image}: expected its second drive by {expected}, found {found}");
             return Err(Failure::new(Kind::Usage, message));
         }
+        let is_typed = typed.is_some();
         let Some((role, path)) = typed.or(remembered) else { return Ok(drive.into()) };
+        if access == Access::ReadWrite && !is_typed {
+            check_copied(&drive, &self.image, &path)
+                .map_err(|error| log_drive::with_flag(error.into(), role))?;
+        }
         let second = self.open_drive(&path, access).map_err(|mut failure| {
             if self.second().is_none() {
                 let holds = match role {

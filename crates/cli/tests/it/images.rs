@@ -163,6 +163,51 @@ fn a_store_on_two_drives_finds_the_second_one_beside_the_first() {
     assert_eq!(place.ok(&["get", "link.img", "key"]), "value");
 }
 
+/// Otherwise the original could never be opened again.
+#[test]
+fn a_copy_of_the_first_drive_does_not_write_to_the_second_one_of_the_original() {
+    let place = on_two_drives();
+    place.ok(&["put", "drive.img", "key", "value"]);
+    let copy = |from: &str, to: &str| {
+        std::fs::copy(place.path().join(from), place.path().join(to)).expect("a copy");
+    };
+    copy("drive.img", "copy.img");
+    let refused = |image: &str| {
+        let error = place.fails(1, &["put", image, "key", "of the copy"]);
+        for part in [image, "drive.img, with which", "fast.img", "copy", "--log"] {
+            assert!(error.contains(part), "{error}");
+        }
+    };
+    refused("copy.img");
+    assert_eq!(place.ok(&["get", "drive.img", "key"]), "value");
+    // A copy of both has a second drive of its own.
+    std::fs::create_dir(place.path().join("both")).expect("a directory");
+    copy("drive.img", "both/drive.img");
+    copy("fast.img", "both/fast.img");
+    place.ok(&["put", "both/drive.img", "key", "of the copy"]);
+    assert_eq!(place.ok(&["get", "both/drive.img", "key"]), "of the copy");
+    assert_eq!(place.ok(&["get", "drive.img", "key"]), "value");
+    // The second drive lies elsewhere, so that a copy of both finds that of the original.
+    for directory in ["hdd", "ssd", "other"] {
+        std::fs::create_dir(place.path().join(directory)).expect("a directory");
+    }
+    place.ok(&["device", "create", "hdd/drive.img", "--size", "64MiB", "--zone-size", "1MiB"]);
+    place.ok(&["device", "create", "ssd/fast.img", "--kind", "plain", "--size", "32MiB"]);
+    place.ok(&["format", "hdd/drive.img", "--log", "ssd/fast.img"]);
+    place.ok(&["put", "hdd/drive.img", "key", "value"]);
+    copy("hdd/drive.img", "other/drive.img");
+    copy("ssd/fast.img", "other/fast.img");
+    refused("other/drive.img");
+    let named = ["put", "other/drive.img", "key", "of the copy", "--log", "other/fast.img"];
+    place.ok(&named);
+    assert_eq!(place.ok(&["get", "hdd/drive.img", "key"]), "value");
+    // A drive that was moved is no copy.
+    let [from, to] = ["hdd/drive.img", "moved.img"].map(|image| place.path().join(image));
+    std::fs::rename(from, to).expect("a move");
+    place.ok(&["put", "moved.img", "key", "moved"]);
+    assert_eq!(place.ok(&["get", "moved.img", "key"]), "moved");
+}
+
 #[test]
 fn a_second_drive_that_was_moved_or_is_another_ones_is_named() {
     let place = on_two_drives();
