@@ -101,7 +101,8 @@ pub(crate) fn open<'py>(
         worded(py, &error, format!("{}: {error}{hint}", path.display()))
     })?;
     let space = py.detach(|| db.key_space("default")).or_raise(py)?;
-    let parts = PyClassInitializer::from(KeySpace::new((db.clone(), opened), space, Amounts::of(&db)));
+    let parts =
+        PyClassInitializer::from(KeySpace::new((db.clone(), opened), space, Amounts::of(&db)));
     Bound::new(py, parts.add_subclass(Db { db: Held::new(db), path }))
 }
 
@@ -305,11 +306,12 @@ impl Db {
     /// Makes all writes durable and closes the store. Later calls raise `ClosedError`. No effect in
     /// a child of `fork`: the store is the parent's.
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let db = &slf.get().db;
-        if db.is_inherited() {
+        let held = &slf.get().db;
+        if held.is_inherited() {
             return Ok(());
         }
-        let closed = slf.py().detach(|| match db.clone().close() {
+        let db = terrace::Db::clone(held);
+        let closed = slf.py().detach(|| match db.close() {
             Err(error) if error.kind() == terrace::ErrorKind::Closed => Ok(()),
             closed => closed,
         });

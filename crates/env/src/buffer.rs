@@ -1,10 +1,11 @@
 //! [`IoBuf`]: a growable byte buffer for device I/O. Its bytes begin at an address that is a
 //! multiple of 4096, as direct I/O needs it.
 //!
-//! If its capacity is [`MAPPED_MIN`] bytes (128 KiB) or more, its memory is [`Pages`](crate::Pages),
-//! which the next buffer gets or which go back to the operating system when the buffer is dropped
-//! ([`spare_pages`](crate::spare_pages)); else it is from the allocator. A clone copies the bytes. A
-//! buffer that grows beyond its capacity is copied to new memory.
+//! If its capacity is [`MAPPED_MIN`] bytes (128 KiB) or more, its memory is
+//! [`Pages`](crate::Pages). When the buffer is dropped, the next buffer gets them, or they go back
+//! to the operating system ([`spare_pages`](crate::spare_pages)). A smaller buffer has memory from
+//! the allocator. A clone copies the bytes. A buffer that grows beyond its capacity is copied to
+//! new memory.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

@@ -289,8 +289,8 @@ impl Writer {
         self.run_errand(Durability::Gathered, Errand::Rotate)
     }
 
-    /// Has the jobs free the space that deletes have made, the newest ones included, for a file of a
-    /// client that was refused; whether some may have come.
+    /// Has the jobs free the space that deletes have made, the newest ones included, for a client's
+    /// file that was refused; whether some may have come.
     pub(crate) fn win_space(&self, refused: &Error) -> Result<bool, Error> {
         let before = self.room.before_lack();
         match self.rotate_memtable() {

@@ -2,11 +2,10 @@
 //!
 //! `listener` accepts connections, up to a limit, and ends them; `roster` knows which one has
 //! waited longest for its client, and ends it when another needs its place; `stalls` ends those
-//! whose client takes no bytes, `patience` requests whose body stops; `leftover` reads the rest of a
-//! body after an error; `fate` notes why a body cannot be used, with the checksums in `sums`;
-//! `chunks` divides large chunks of a body; `ranges`
-//! takes unfit ranges off; `references` writes control characters in answers; `front` answers a
-//! request; `tls` reads certificates.
+//! whose client takes no bytes, `patience` requests whose body stops; `leftover` reads the rest of
+//! a body after an error; `fate` notes why a body cannot be used, with the checksums in `sums`;
+//! `chunks` divides large chunks of a body; `ranges` takes unfit ranges off; `references` writes
+//! control characters in answers; `front` answers a request; `tls` reads certificates.
 
 mod chunks;
 mod fate;

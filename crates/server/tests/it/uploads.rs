@@ -1,6 +1,7 @@
 //! Uploads of many clients at once, to a drive with few open zones.
 
-use std::thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use terrace_env::runner;
@@ -21,30 +22,34 @@ fn more_uploads_than_threads_and_open_zones_wait_for_each_other_and_hold_up_no_r
     let rig = Rig::start(&store);
     rig.client().put("/bucket", b"").expect(200);
     rig.client().put("/bucket/small", b"small").expect(200);
-    let body = bytes(1, SIZE);
-    thread::scope(|scope| {
-        let uploads: Vec<_> = (0..CLIENTS)
-            .map(|number| {
-                let (client, body) = (rig.client(), &body);
-                scope.spawn(move || {
-                    client.put(&format!("/bucket/{number}"), body).expect(200);
-                    let source = format!("/bucket/{number}");
-                    let copy = [("x-amz-copy-source", source.as_str())];
-                    let path = format!("/bucket/copy{number}");
-                    client.send("PUT", &path, &[], &copy, b"").expect("an answer").expect(200);
-                })
+    let body = Arc::new(bytes(1, SIZE));
+    let ended = Arc::new(AtomicU64::new(0));
+    let uploads: Vec<_> = (0..CLIENTS)
+        .map(|number| {
+            let (client, body, ended) = (rig.client(), Arc::clone(&body), Arc::clone(&ended));
+            runner::spawn("client", move || {
+                let source = format!("/bucket/{number}");
+                let put = client.send("PUT", &source, &[], &[], &body);
+                let copy = [("x-amz-copy-source", source.as_str())];
+                let path = format!("/bucket/copy{number}");
+                let copied = client.send("PUT", &path, &[], &copy, b"");
+                ended.fetch_add(1, Ordering::Relaxed);
+                [put, copied].map(|answer| answer.map(|answer| answer.status).ok())
             })
-            .collect();
-        while !uploads.iter().all(thread::ScopedJoinHandle::is_finished) {
-            let begun = runner::now();
-            assert_eq!(rig.client().get("/bucket/small").expect(200).body, b"small");
-            let taken = runner::now().since(begun);
-            assert!(taken < PATIENCE, "{taken:?} for a read of 5 bytes");
-            thread::sleep(Duration::from_millis(20));
-        }
-    });
+        })
+        .collect();
+    while ended.load(Ordering::Relaxed) < CLIENTS {
+        let begun = runner::now();
+        assert_eq!(rig.client().get("/bucket/small").expect(200).body, b"small");
+        let taken = runner::now().since(begun);
+        assert!(taken < PATIENCE, "{taken:?} for a read of 5 bytes");
+        runner::sleep(Duration::from_millis(20));
+    }
+    for upload in uploads {
+        assert_eq!(upload.join(), [Some(200), Some(200)]);
+    }
     for number in [0, CLIENTS - 1] {
-        assert!(rig.client().get(&format!("/bucket/copy{number}")).expect(200).body == body);
+        assert!(rig.client().get(&format!("/bucket/copy{number}")).expect(200).body == *body);
     }
     assert_eq!(rig.stop(), 0);
     store.check();

@@ -7,7 +7,8 @@
 //! | `records` | the options of reading; lines as entries in the format asked for or found |
 //! | `detect` | the format, by the name or the first line |
 //! | `format` | a line as `scan` prints it, text or JSON, as an entry |
-//! | `columns`, `csv`, `quotes`, `object` | rows of comma-separated values and any JSON objects as entries |
+//! | `columns`, `csv`, `object` | rows of comma-separated values and any JSON objects as entries |
+//! | `quotes` | checks the quotes of comma-separated values |
 //! | `sink` | where entries go: batches, or tables; how far they are stored |
 
 mod columns;
