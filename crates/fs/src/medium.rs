@@ -272,8 +272,8 @@ impl Medium {
         self.flush_after_bytes(cause);
     }
 
-    /// The same for a client's file. It stops the file's writes for a turn of the disk, so a file
-    /// does it once, and again only after a flush of others: as long as no one else flushes, no one
+    /// The same for a client's file. A flush stops the file's writes for a turn of the disk. So
+    /// clients' files flush once after each flush of others: as long as no other flushes, none
     /// gains by it.
     pub(crate) fn flush_if_shared(&self, cause: Cause) {
         if !self.is_alone.load(Ordering::Relaxed) && self.flush_after_bytes(cause) {

@@ -253,10 +253,11 @@ impl Engine {
 
     /// Has background jobs free the space that deletes have made, for a file in the same store that
     /// does not belong to the engine and was refused space by this error. Waits for them; returns
-    /// whether some may have come. After `false`, the store is full.
-    pub fn win_space(&self, refused: &StoreError) -> Result<bool, Error> {
+    /// whether some may have come since the call. `flushes`: the newest deletes are to be flushed
+    /// first.
+    pub fn win_space(&self, refused: &StoreError, flushes: bool) -> Result<bool, Error> {
         self.check_writable("a file")?;
-        self.writer.win_space(&refused.clone().into())
+        self.writer.win_space(&refused.clone().into(), flushes)
     }
 
     /// Merges the range until it is in one run, and waits for it. Entries that are only in memory

@@ -141,9 +141,9 @@ pub enum Error {
         /// The name of the operator that was given.
         got: String,
     },
-    /// The operator refuses an operand that was to be written, or to combine the operands of a key.
-    /// Then the key cannot be read.
-    #[error("the key {key}: the merge operator {name:?} refuses its operands: {reason}")]
+    /// The operator refuses an operand that was to be written, or to combine the operands of a key
+    /// that is read.
+    #[error("the merge operator {name:?} refuses an operand of the key {key}: {reason}")]
     MergeRefused {
         /// The operator's name.
         name: String,

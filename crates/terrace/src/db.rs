@@ -175,7 +175,7 @@ impl Db {
     /// does.
     #[must_use]
     pub fn files(&self) -> NamedFiles {
-        let room = FileRoom::of(&self.inner.engine);
+        let room = FileRoom::of(&self.inner, self.fs().is_some());
         NamedFiles::next_to_keys(Arc::clone(self.store()), room)
     }
 

@@ -4,38 +4,44 @@
 //! write of keys finds no space. It does not see that a file finds none. So a call for a file that
 //! was refused space asks the engine, and is repeated as long as space may have come.
 //!
-//! An append that finds no space is repeated, and so must not have taken a part of its bytes. A
-//! writer takes bytes until its buffer of whole blocks is full. So they are appended block by
-//! block.
+//! An append that finds no space is repeated, and so must not have taken a part of its bytes. On a
+//! device, a writer takes bytes until its buffer of whole blocks is full. So they are appended
+//! block by block there.
 //!
 //! A room does not keep the store open. Once the engine is closed, a refusal is final.
 //!
 //! Threads: any. A call can wait for jobs.
 
-use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use terrace_env::store::{EarlyFlush, FileWriter, PlacementHint, Rank, StoreError};
 use terrace_env::{FileId, runner};
 use terrace_fs::BLOCK;
-use terrace_lsm::Engine;
 
-/// Longest time of tries, from the first one on: others may take all space that comes.
+use crate::db::Inner;
+
+/// Time after the first try in which others begin: other writers may take all space that comes.
 const TRIES_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// See the [module](self).
-#[derive(Clone, Default)]
-pub(crate) struct FileRoom(Weak<Engine>);
+#[derive(Clone)]
+pub(crate) struct FileRoom {
+    /// All of the store: its last handle, which may be one that is taken here, ends the engine
+    /// before the file system.
+    store: Weak<Inner>,
+    is_on_device: bool,
+}
 
 impl FileRoom {
-    /// Space that this engine can win.
-    pub(crate) fn of(engine: &Arc<Engine>) -> Self {
-        Self(Arc::downgrade(engine))
+    /// Space that the engine of this store can win, on a device or in a directory.
+    pub(crate) fn of(store: &Arc<Inner>, is_on_device: bool) -> Self {
+        Self { store: Arc::downgrade(store), is_on_device }
     }
 
     /// Carries out a call of `of`, again after each refusal that the engine can help, as long as
-    /// `may_repeat` holds.
+    /// `may_repeat` holds. After one that it cannot help there is a last try: space may have come
+    /// before the engine looked.
     pub(crate) fn during<C: ?Sized, T>(
         &self,
         of: &mut C,
@@ -44,27 +50,25 @@ impl FileRoom {
     ) -> Result<T, StoreError> {
         // When the first try failed.
         let mut begun = None;
+        let mut is_last = false;
         loop {
             match call(of) {
-                Err(refused)
-                    if refused.is_space()
-                        && may_repeat(of)
-                        && runner::now().since(*begun.get_or_insert_with(runner::now))
-                            < TRIES_TIME_MAX
-                        && self.has_won(&refused) => {}
+                Err(refused @ StoreError::NoSpace { .. }) if !is_last && may_repeat(of) => {
+                    let is_first = begun.is_none();
+                    let begun = *begun.get_or_insert_with(runner::now);
+                    let in_time = runner::now().since(begun) < TRIES_TIME_MAX;
+                    is_last = !in_time || !self.has_won(&refused, is_first);
+                }
                 result => return result,
             }
         }
     }
 
-    fn has_won(&self, refused: &StoreError) -> bool {
-        self.0.upgrade().is_some_and(|engine| engine.win_space(refused).unwrap_or(false))
-    }
-}
-
-impl fmt::Debug for FileRoom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("FileRoom")
+    /// `is_first`: the newest deletes are still in the memtable. Flushed again, it would have the
+    /// writes of others alone.
+    fn has_won(&self, refused: &StoreError, is_first: bool) -> bool {
+        let Some(store) = self.store.upgrade() else { return false };
+        store.engine.win_space(refused, is_first).unwrap_or(false)
     }
 }
 
@@ -93,8 +97,11 @@ impl FileWriter for PatientWriter {
         let mut rest = bytes;
         while !rest.is_empty() {
             let before = self.writer.len();
-            let in_block = (before % BLOCK as u64) as usize;
-            let (now, later) = rest.split_at(rest.len().min(BLOCK - in_block));
+            let most = match self.room.is_on_device {
+                true => BLOCK - (before % BLOCK as u64) as usize,
+                false => rest.len(),
+            };
+            let (now, later) = rest.split_at(rest.len().min(most));
             self.room.during(
                 &mut *self.writer,
                 |writer| writer.append(now),

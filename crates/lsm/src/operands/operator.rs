@@ -55,7 +55,7 @@ pub trait MergeOperator: Send + Sync {
     }
 }
 
-/// Reason for which an operator refuses to combine, as text for people.
+/// Reason for which an operator refuses an operand, or to combine, as text for people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct MergeRefused(pub String);

@@ -289,15 +289,18 @@ impl Writer {
         self.run_errand(Durability::Gathered, Errand::Rotate)
     }
 
-    /// Has the jobs free the space that deletes have made, the newest ones included, for a client's
-    /// file that was refused; whether some may have come.
-    pub(crate) fn win_space(&self, refused: &Error) -> Result<bool, Error> {
+    /// Has the jobs free the space that deletes have made, for a client's file that was refused;
+    /// whether some may have come. `flushes`: the deletes in the memtable are flushed first.
+    pub(crate) fn win_space(&self, refused: &Error, flushes: bool) -> Result<bool, Error> {
         let before = self.room.before_lack();
-        match self.rotate_memtable() {
-            Err(error) if !error.is_space() => Err(error),
-            // Without space for a log the deletes stay in the memtable; there may be others.
-            _ => Ok(self.room.call_jobs(before, refused)),
+        if flushes {
+            match self.rotate_memtable() {
+                // Without space for a log the deletes stay in the memtable; there may be others.
+                Err(error) if !error.is_space() => return Err(error),
+                _ => {}
+            }
         }
+        Ok(self.room.call_jobs(before, refused))
     }
 
     /// Queues an empty batch, and waits until it is answered.

@@ -57,10 +57,12 @@ impl Front {
         let is_admin = uri.path().starts_with(admin::PREFIX);
         let is_guarded = self.is_without_keys || (is_admin && !self.admin.is_open);
         let mut response = if is_guarded && is_foreign(request.headers()) {
+            leftover.keep(request.into_body(), false);
             let text = "requests without a key: expected none from a page of a browser, and a \
                         Host that is a name of the loopback, such as 127.0.0.1\n";
             plain(StatusCode::FORBIDDEN, text)
         } else if is_admin {
+            leftover.keep(request.into_body(), false);
             self.admin.answer(peer, &method, uri.path(), uri.query()).await
         } else if method == Method::POST && is_form(request.headers()) {
             leftover.keep(request.into_body(), false);

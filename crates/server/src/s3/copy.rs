@@ -168,10 +168,11 @@ pub(super) async fn object(
         };
         // A checksum of parts is no checksum of the copy, which has none.
         let attributes = (record.attributes, computed.or(record.checksum));
-        let put = move || objects.put((&bucket, &key), body, attributes, &condition);
-        let record = blocking(put).await?;
-        drop(place);
-        record
+        let put = move || {
+            let _place = place;
+            objects.put((&bucket, &key), body, attributes, &condition)
+        };
+        blocking(put).await?
     };
     let mut result = CopyObjectResult {
         e_tag: Some(etag(record.etag())),
@@ -237,9 +238,11 @@ pub(super) async fn part(
     let (bucket, key) = (input.bucket, input.key);
     let (bytes, none) = ((range.start, range.end), Digests::asked(None)?);
     let file = to_file((&objects, of.places()), bucket.clone(), body, none, bytes).await?;
-    let put = move || objects.put_part((&bucket, &key), (id, number), file.body, None);
+    let put = move || {
+        let _place = file.place;
+        objects.put_part((&bucket, &key), (id, number), file.body, None)
+    };
     let part = blocking(put).await?;
-    drop(file.place);
     let copy_part_result = Some(CopyPartResult {
         e_tag: Some(etag(part.etag())),
         last_modified: Some(time(part.modified)),

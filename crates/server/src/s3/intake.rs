@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use futures_util::StreamExt;
+use futures_util::future::{Either, select};
 use hyper::StatusCode;
 use s3s::dto::StreamingBlob;
 use s3s::stream::ByteStream;
@@ -138,23 +139,33 @@ impl Intake {
             if file.place.is_none() {
                 file.place = Some(self.places.take().await);
             }
-            let appending = append(file, piece);
             let mut next = Vec::new();
             {
                 // The next piece comes while this one is written.
-                let mut filling = pin!(self.fill(&mut next, CHUNK));
-                let patient = time::timeout(PATIENCE, &mut filling);
-                let (appended, filled) = tokio::join!(appending, patient);
-                file = appended?;
-                match filled {
-                    Ok(filled) => filled?,
-                    Err(_) => {
-                        file = at_rest(file).await?;
-                        filling.await?;
+                let appending = pin!(append(file, piece));
+                let filling = pin!(self.fill(&mut next, CHUNK));
+                match select(appending, filling).await {
+                    Either::Right((filled, appending)) => {
+                        file = appending.await?;
+                        filled?;
+                    }
+                    Either::Left((appended, mut filling)) => {
+                        file = appended?;
+                        match time::timeout(PATIENCE, &mut filling).await {
+                            Ok(filled) => filled?,
+                            Err(_) => {
+                                file = at_rest(file).await?;
+                                filling.await?;
+                            }
+                        }
                     }
                 }
             }
             piece = next;
+        }
+        if file.place.is_none() && file.body.size() > 0 {
+            // The end came late. The rest of the body is written when it is sealed.
+            file.place = Some(self.places.take().await);
         }
         Ok(file)
     }

@@ -89,9 +89,11 @@ pub(super) async fn put_part(
     let size_known = intake.size();
     let file = intake.into_file(Vec::new(), digests, (&objects, &bucket, size_known)).await?;
     let checksum = file.digests.verify(&file.body.md5())?;
-    let put = move || objects.put_part((&bucket, &key), (id, number), file.body, checksum);
+    let put = move || {
+        let _place = file.place;
+        objects.put_part((&bucket, &key), (id, number), file.body, checksum)
+    };
     let part = blocking(put).await?;
-    drop(file.place);
     let mut output =
         UploadPartOutput { e_tag: Some(etag(part.etag())), ..UploadPartOutput::default() };
     set_checksum!(output, &part.checksum);

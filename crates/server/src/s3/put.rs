@@ -46,9 +46,11 @@ pub(super) async fn put(
         let checksum = file.digests.verify(&file.body.md5())?;
         (Body::File(file.body), checksum, file.place)
     };
-    let put = move || objects.put((&bucket, &key), body, (attributes, checksum), &condition);
+    let put = move || {
+        let _place = place;
+        objects.put((&bucket, &key), body, (attributes, checksum), &condition)
+    };
     let record = blocking(put).await?;
-    drop(place);
     let mut output = PutObjectOutput {
         e_tag: Some(etag(record.etag())),
         size: Some(size(record.size)),

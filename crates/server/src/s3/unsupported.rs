@@ -85,7 +85,7 @@ fn check_upload(operation: &str, query: &str) -> S3Result<()> {
     match names.find(|name| refused.contains(name)) {
         None => Ok(()),
         Some(name) => {
-            let message = format!("expected both partNumber and uploadId, or none; found {name}");
+            let message = format!("{name}: expected a request about a part with its upload");
             Err(refusal(S3ErrorCode::InvalidArgument, message))
         }
     }

@@ -37,7 +37,8 @@ impl Quotes {
     pub(super) fn line(&mut self, line: &[u8]) -> Result<(), Failure> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let line = line.strip_prefix(BYTE_ORDER_MARK).filter(|_| is_first).unwrap_or(line);
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let returns = line.iter().rev().take_while(|&&byte| byte == b'\r').count();
+        let line = &line[..line.len() - returns];
         for (at, &byte) in line.iter().enumerate() {
             self.place = match (self.place, byte) {
                 (Place::Begin, b'"') | (Place::AfterQuote, b'"') => Place::Quoted,
