@@ -26,6 +26,7 @@
 //! | `erase` | makes the devices of a store blank |
 //! | [`Beside`], `watch` | a mount next to a writer, and the proof of its reads |
 //! | `pairing` | marks that tell whether devices are copies of the same age |
+//! | `copied` | tells a copy of a store's first drive from the original |
 //! | `absent` | stands for an offload device that is lost |
 //! | `check`, `checked` | verifies a store on devices; the result of a check |
 //! | `usage`, `runs`, `block` | how space is used; the file system's block |
