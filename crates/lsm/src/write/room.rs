@@ -20,7 +20,8 @@
 //!   begins, so that a power cut leaves no later writes without earlier ones.
 //!
 //! Threads: the leader of the writes, which holds no lock when it calls. Before it waits for jobs,
-//! it begins to write the gathered bytes of the log to the medium, unless the log is given up.
+//! it begins to write the gathered bytes of the log to the medium, unless the log is given up. Any
+//! thread may call the jobs for a file next to the keys ([`Room::call_jobs`]).
 
 use std::sync::Arc;
 use std::time::Duration;

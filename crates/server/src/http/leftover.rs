@@ -7,10 +7,11 @@
 //!
 //! The rest is read for at most [`WHOLE_MAX`], and no longer than [`PAUSE_MAX`] without a byte.
 //!
-//! A client may ask for a word of the server before it sends a body (`Expect: 100-continue`), even
-//! if the body is empty. The library sends this word when a body is read, and an empty one is not.
-//! Older versions of `botocore`, the library of `aws`, still wait for it in the answer to the next
-//! request, and miss that answer. So the connection ends after such a request.
+//! A client may ask for a word of the server, `100 Continue`, before it sends a body (`Expect:
+//! 100-continue`), even if the body is empty. The library sends this word when a body is read, and
+//! an empty one is not read. Older versions of `botocore`, which `aws` uses, still wait for the
+//! word in the answer to the next request, and miss that answer. So the connection ends after a
+//! request of this kind, whatever its answer.
 
 use std::future::poll_fn;
 use std::pin::Pin;

@@ -5,7 +5,8 @@
 //! too. If such waits took all threads, no thread would be left for the bodies that hold the zones,
 //! nor for reads. So a body takes a place before it waits for a zone, and the number of places is
 //! at most half of the threads, and half of the open zones. It is also at most a 16th of all zones:
-//! a zone that a body holds is no room for others. A body waits for its place without a thread.
+//! a zone that a body holds is no room for others. There is one place at least. A body waits for
+//! its place without a thread.
 //!
 //! A body whose client is slow gives up its zone and its place until the next piece has come.
 
@@ -14,8 +15,10 @@ use std::sync::Arc;
 use terrace::fs::Fs;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Part of the open zones, and of all zones, that bodies may hold.
-const PARTS: (u32, u32) = (2, 16);
+/// Bodies may hold this part of the zones that may be open.
+const OPEN_PART: u32 = 2;
+/// Bodies may hold this part of all zones.
+const ALL_PART: u32 = 16;
 
 /// See the [module](self).
 #[derive(Clone)]
@@ -32,8 +35,8 @@ impl Places {
         let zones = fs.map(Fs::geometry).filter(|geometry| geometry.layout.is_zoned());
         let held = zones.map_or(u32::MAX, |geometry| {
             let open = [geometry.max_open, geometry.max_active].into_iter().flatten().min();
-            let open = open.unwrap_or(u32::MAX) / PARTS.0;
-            open.min(geometry.zones / PARTS.1)
+            let open = open.unwrap_or(u32::MAX) / OPEN_PART;
+            open.min(geometry.zones / ALL_PART)
         });
         Self(Arc::new(Semaphore::new(most.min(held as usize).max(1))))
     }
