@@ -19,17 +19,19 @@ use arrow_schema::{DataType, Schema};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use terrace::{Batch, Db, Durability, KeySpace};
+use terrace::{Batch, Durability};
 
 use crate::error::{Error, Raise, invalid};
+use crate::held::Held;
+use crate::key_space::Handles;
+use crate::opened::Counted;
 
 /// Bytes of a batch after which it is written.
 const BATCH_BYTES: u64 = 4 << 20;
 
 /// Where rows are put.
 pub(crate) struct Target<'a> {
-    pub(crate) db: &'a Db,
-    pub(crate) space: &'a KeySpace,
+    pub(crate) handles: &'a Held<Counted<Handles>>,
     pub(crate) durability: Durability,
 }
 
@@ -80,14 +82,18 @@ fn put_batches(
                 return Err(invalid(format!("column {name:?}: expected no nulls, found {nulls}")));
             }
         }
-        py.detach(|| put(target, &batch, (key_at, value_at), stored)).or_raise(py)?;
+        // The source may be code of Python, which may have forked.
+        let handles = target.handles.get()?;
+        let durability = target.durability;
+        py.detach(|| put(handles, durability, &batch, (key_at, value_at), stored)).or_raise(py)?;
     }
     Ok(())
 }
 
 /// Puts the rows of a batch that has no nulls in these columns.
 fn put(
-    target: &Target<'_>,
+    handles: &Handles,
+    durability: Durability,
     rows: &RecordBatch,
     (key_at, value_at): (usize, usize),
     stored: &mut u64,
@@ -95,10 +101,10 @@ fn put(
     let (keys, values) = (bytes_of(rows.column(key_at)), bytes_of(rows.column(value_at)));
     let mut batch = Batch::new();
     for row in 0..rows.num_rows() {
-        batch.key_space(target.space).put(keys(row), values(row));
+        batch.key_space(&handles.space).put(keys(row), values(row));
         if batch.byte_size().0 >= BATCH_BYTES || row + 1 == rows.num_rows() {
             let entries = batch.len() as u64;
-            target.db.write_with(std::mem::take(&mut batch), target.durability)?;
+            handles.db.write_with(std::mem::take(&mut batch), durability)?;
             *stored += entries;
         }
     }

@@ -3,9 +3,11 @@
 //!
 //! - A batch has two binary columns, `key` and `value`, without nulls.
 //! - The entries are those of the moment when the scan was made. A scan can be consumed once.
-//! - The consumer fetches batches from any thread, and needs no lock of the interpreter for it.
+//! - The consumer fetches batches and drops the stream in any thread, and needs no lock of the
+//!   interpreter for it.
+//! - In a child of `fork` a stream returns an error, and its drop has no effect.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::builder::BinaryBuilder;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -18,6 +20,8 @@ use pyo3::types::PyCapsule;
 use terrace::Cursor;
 
 use crate::error::{ClosedError, Error};
+use crate::held::{Held, Inherited};
+use crate::opened::Counted;
 
 /// Bytes of keys and values after which a batch takes no further entry: their offsets have 31 bits,
 /// and a value has 64 MiB at most.
@@ -25,12 +29,13 @@ const BATCH_BYTES: usize = 256 << 20;
 
 /// The entries of a range, as a stream for libraries that read Arrow. It can be consumed once.
 #[pyclass(module = "terrace", frozen)]
-pub(crate) struct ArrowScan(Mutex<Option<Batches>>);
+pub(crate) struct ArrowScan(Held<Mutex<Option<Batches>>>);
 
 impl ArrowScan {
     /// The entries of a cursor that was not moved yet, `entries` of them in a batch at most.
-    pub(crate) fn new(cursor: Cursor, is_reverse: bool, entries: usize) -> Self {
-        Self(Mutex::new(Some(Batches { cursor, is_reverse, entries, standing: Standing::Start })))
+    pub(crate) fn new(cursor: Counted<Cursor>, is_reverse: bool, entries: usize) -> Self {
+        let batches = Batches { cursor, is_reverse, entries, standing: Standing::Start };
+        Self(Held::new(Mutex::new(Some(batches))))
     }
 }
 
@@ -45,11 +50,12 @@ impl ArrowScan {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        let batches = self.0.lock_py_attached(py).unwrap_or_else(|lock| lock.into_inner()).take();
+        let lock = self.0.get()?;
+        let batches = lock.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).take();
         let batches = batches.ok_or_else(|| {
             ClosedError::new_err("expected a scan that was not consumed, found one that was")
         })?;
-        let stream = FFI_ArrowArrayStream::new(Box::new(batches));
+        let stream = FFI_ArrowArrayStream::new(Box::new(Stream(Held::new(batches))));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
@@ -76,9 +82,9 @@ enum Standing {
     Ended,
 }
 
-/// A reader of batches over a cursor.
+/// The batches of a cursor.
 struct Batches {
-    cursor: Cursor,
+    cursor: Counted<Cursor>,
     is_reverse: bool,
     entries: usize,
     standing: Standing,
@@ -115,19 +121,33 @@ impl Batches {
     }
 }
 
-impl std::iter::Iterator for Batches {
+/// A reader of batches, which is the consumer's.
+struct Stream(Held<Batches>);
+
+impl std::iter::Iterator for Stream {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.batch().map_err(|error| {
-            self.standing = Standing::Ended;
+        let Ok(batches) = self.0.get_mut() else {
+            let refused = std::io::Error::other(Inherited::MESSAGE);
+            return Some(Err(ArrowError::IoError(Inherited::MESSAGE.to_owned(), refused)));
+        };
+        let batch = batches.batch().map_err(|error| {
+            batches.standing = Standing::Ended;
             ArrowError::IoError(error.to_string(), std::io::Error::other(error))
         });
         batch.transpose()
     }
 }
 
-impl RecordBatchReader for Batches {
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // A wait for the interpreter could be one for a thread that waits for this one.
+        self.0.drop_here();
+    }
+}
+
+impl RecordBatchReader for Stream {
     fn schema(&self) -> SchemaRef {
         schema()
     }

@@ -4,52 +4,65 @@
 //! an exception as well, unless it was made with `transaction=True`.
 //!
 //! While a thread writes a batch, others that use it wait, with the lock of the interpreter
-//! released.
+//! released. In a child of `fork` the lock of a batch may never be released: calls raise
+//! `ClosedError`, and `clear` has no effect.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use terrace::{Batch, Durability};
+use terrace::{Batch, BatchKeySpace, Durability};
 
 use crate::counter::Amounts;
 use crate::error::Raise;
-use crate::held::Held;
+use crate::held::{Held, Inherited};
 use crate::input::{Input, bytes};
-use crate::key_space::KeySpace;
+use crate::key_space::{Handles, KeySpace, given};
+use crate::opened::Counted;
 use crate::options::bounds;
 use crate::ttl::Ttl;
 
 /// Writes that take effect together.
 #[pyclass(module = "terrace", frozen)]
 pub(crate) struct WriteBatch {
-    db: Held<terrace::Db>,
-    space: Held<terrace::KeySpace>,
+    parts: Held<Parts>,
     /// Whether an exception discards it.
     transaction: bool,
     durability: Durability,
     amounts: Amounts,
+}
+
+struct Parts {
+    handles: Counted<Handles>,
     batch: Mutex<Batch>,
 }
 
-impl WriteBatch {
-    pub(crate) fn new(of: &KeySpace, transaction: bool, sync: bool) -> Self {
-        let durability = if sync { Durability::Synced } else { of.db.durability() };
-        let (db, space) = (Held::new(of.db.clone()), Held::new(of.space.clone()));
-        let (amounts, batch) = (of.amounts, Mutex::default());
-        Self { db, space, transaction, durability, amounts, batch }
-    }
-
+impl Parts {
     /// The batch. A thread that panicked while it held the lock left a whole entry or none.
     fn batch<'a>(&'a self, py: Python<'_>) -> MutexGuard<'a, Batch> {
         self.batch.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn space<'a>(&'a self, other: &'a Option<Bound<'_, KeySpace>>) -> &'a terrace::KeySpace {
-        match other {
-            Some(space) => &space.get().space,
-            None => &self.space,
-        }
+impl WriteBatch {
+    pub(crate) fn new(of: &KeySpace, transaction: bool, sync: bool) -> Result<Self, Inherited> {
+        let handles = of.handles.get()?;
+        let durability = if sync { Durability::Synced } else { handles.db.durability() };
+        let parts = Parts { handles: handles.clone(), batch: Mutex::default() };
+        Ok(Self { parts: Held::new(parts), transaction, durability, amounts: of.amounts })
+    }
+
+    /// Adds a write to a key space.
+    fn add_write(
+        &self,
+        py: Python<'_>,
+        key_space: &Option<Bound<'_, KeySpace>>,
+        write: impl FnOnce(&mut BatchKeySpace<'_>),
+    ) -> PyResult<()> {
+        let parts = self.parts.get()?;
+        let space = given(key_space)?.unwrap_or(&parts.handles.space);
+        write(&mut parts.batch(py).key_space(space));
+        Ok(())
     }
 }
 
@@ -65,13 +78,13 @@ impl WriteBatch {
         value: Input,
         key_space: Option<Bound<'_, KeySpace>>,
         ttl: Option<Ttl>,
-    ) {
-        let mut batch = self.batch(py);
-        let mut batch = batch.key_space(self.space(&key_space));
-        match ttl {
-            Some(ttl) => batch.put_with_ttl(&key, &value, ttl.0),
-            None => batch.put(&key, &value),
-        };
+    ) -> PyResult<()> {
+        self.add_write(py, &key_space, |batch| {
+            match ttl {
+                Some(ttl) => batch.put_with_ttl(&key, &value, ttl.0),
+                None => batch.put(&key, &value),
+            };
+        })
     }
 
     /// Adds an operand, as `KeySpace.merge` writes it.
@@ -82,8 +95,8 @@ impl WriteBatch {
         key: Input,
         operand: Input,
         key_space: Option<Bound<'_, KeySpace>>,
-    ) {
-        self.batch(py).key_space(self.space(&key_space)).merge(&key, &operand);
+    ) -> PyResult<()> {
+        self.add_write(py, &key_space, |batch| _ = batch.merge(&key, &operand))
     }
 
     /// Adds an addition, as `KeySpace.add` writes it.
@@ -96,14 +109,18 @@ impl WriteBatch {
         key_space: Option<Bound<'_, KeySpace>>,
     ) -> PyResult<()> {
         let operand = self.amounts.operand(amount)?;
-        self.batch(py).key_space(self.space(&key_space)).merge(&key, &operand);
-        Ok(())
+        self.add_write(py, &key_space, |batch| _ = batch.merge(&key, &operand))
     }
 
     /// Adds the removal of a key.
     #[pyo3(signature = (key, *, key_space=None))]
-    fn delete(&self, py: Python<'_>, key: Input, key_space: Option<Bound<'_, KeySpace>>) {
-        self.batch(py).key_space(self.space(&key_space)).delete(&key);
+    fn delete(
+        &self,
+        py: Python<'_>,
+        key: Input,
+        key_space: Option<Bound<'_, KeySpace>>,
+    ) -> PyResult<()> {
+        self.add_write(py, &key_space, |batch| _ = batch.delete(&key))
     }
 
     /// Adds the removal of a range.
@@ -117,36 +134,38 @@ impl WriteBatch {
         key_space: Option<Bound<'_, KeySpace>>,
     ) -> PyResult<()> {
         let range = bounds(bytes(&start), bytes(&stop), (true, false), bytes(&prefix))?;
-        self.batch(py).key_space(self.space(&key_space)).delete_range(range);
-        Ok(())
+        self.add_write(py, &key_space, |batch| _ = batch.delete_range(range))
     }
 
-    /// Forgets all writes.
+    /// Forgets all writes. No effect in a child of `fork`.
     fn clear(&self, py: Python<'_>) {
-        self.batch(py).clear();
+        if let Ok(parts) = self.parts.get() {
+            parts.batch(py).clear();
+        }
     }
 
     /// Writes all writes at once; then the batch is empty. After an exception it has them still,
     /// and can be written again.
     fn write(&self, py: Python<'_>) -> PyResult<()> {
-        self.db.check()?;
-        let mut guard = self.batch(py);
+        let parts = self.parts.get()?;
+        let mut guard = parts.batch(py);
         if guard.is_empty() {
             return Ok(());
         }
         let batch = &mut *guard;
-        let write = || self.db.write_with(batch.clone(), self.durability).map(|()| batch.clear());
+        let write =
+            || parts.handles.db.write_with(batch.clone(), self.durability).map(|()| batch.clear());
         py.detach(write).or_raise(py)
     }
 
     /// Bytes of the batch.
     #[getter]
-    fn byte_size(&self, py: Python<'_>) -> u64 {
-        self.batch(py).byte_size().0
+    fn byte_size(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.parts.get()?.batch(py).byte_size().0)
     }
 
-    fn __len__(&self, py: Python<'_>) -> usize {
-        self.batch(py).len()
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.parts.get()?.batch(py).len())
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {

@@ -16,9 +16,10 @@ use terrace_env::runner;
 use crate::counter::Amounts;
 use crate::error::{Error, NotFoundError, Raise, invalid};
 use crate::filter;
-use crate::held::{Held, Opened};
+use crate::held::Held;
 use crate::input::Input;
 use crate::key_space::KeySpace;
+use crate::opened::{Counted, Opened};
 use crate::options::{Keywords, level_compression};
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
@@ -27,7 +28,7 @@ use crate::ttl::Ttl;
 /// A store. Its own reads and writes are those of the key space `default`.
 #[pyclass(module = "terrace", extends = KeySpace, frozen)]
 pub(crate) struct Db {
-    db: Held<terrace::Db>,
+    db: Held<Counted<terrace::Db>>,
     path: PathBuf,
 }
 
@@ -82,7 +83,7 @@ pub(crate) fn open<'py>(
     if live {
         options = options.live(&path);
     }
-    let opened = Arc::new(Opened::new()?);
+    let opened = Opened::new()?;
     let is_drive = path.exists() && !path.is_dir();
     if !create && !path.exists() {
         let message =
@@ -101,8 +102,8 @@ pub(crate) fn open<'py>(
         worded(py, &error, format!("{}: {error}{hint}", path.display()))
     })?;
     let space = py.detach(|| db.key_space("default")).or_raise(py)?;
-    let parts =
-        PyClassInitializer::from(KeySpace::new((db.clone(), opened), space, Amounts::of(&db)));
+    let db = Counted::new(db, opened);
+    let parts = PyClassInitializer::from(KeySpace::new(&db, space, Amounts::of(&db)));
     Bound::new(py, parts.add_subclass(Db { db: Held::new(db), path }))
 }
 
@@ -191,7 +192,7 @@ impl Db {
         filter_bits: Option<u8>,
         ttl: Option<Ttl>,
     ) -> PyResult<KeySpace> {
-        slf.get().db.check()?;
+        let db = slf.get().db.get()?;
         let options = KeySpaceOptions {
             block_size: block_size.map(ByteCount),
             compression: compression.map(level_compression).transpose()?,
@@ -204,20 +205,18 @@ impl Db {
                 "create: expected True with options of the key space, found False",
             ));
         }
-        let (db, amounts): (&terrace::Db, _) = (&slf.get().db, slf.as_super().get().amounts);
         let found = slf.py().detach(|| match (create, has_options) {
             (true, true) => db.create_key_space_with(name, options),
             (true, false) => db.create_key_space(name),
             (false, _) => db.key_space(name),
         });
-        let opened = Arc::clone(&slf.as_super().get().opened);
-        Ok(KeySpace::new((db.clone(), opened), found.or_raise(slf.py())?, amounts))
+        Ok(KeySpace::new(db, found.or_raise(slf.py())?, slf.as_super().get().amounts))
     }
 
     /// The path of the socket through which other processes look at the store; None without one.
     #[getter]
     fn live_socket(&self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
-        match self.db.live_socket() {
+        match self.db.get()?.live_socket() {
             None => Ok(None),
             Some(Ok(socket)) => Ok(Some(socket.to_owned())),
             Some(Err(error)) => Err(crate::error::raised(py, &error)),
@@ -225,69 +224,70 @@ impl Db {
     }
 
     /// The names of all key spaces.
-    fn key_spaces(&self) -> Vec<String> {
-        self.db.key_spaces()
+    fn key_spaces(&self) -> PyResult<Vec<String>> {
+        Ok(self.db.get()?.key_spaces())
     }
 
     /// Drops a key space with all its entries; returns whether it existed.
     fn drop_key_space(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
-        self.db.check()?;
-        py.detach(|| self.db.drop_key_space(name)).or_raise(py)
+        let db = self.db.get()?;
+        py.detach(|| db.drop_key_space(name)).or_raise(py)
     }
 
     /// The current state of the store, for reads.
-    fn snapshot(slf: Bound<'_, Self>) -> Snapshot {
-        let (db, space) = (&slf.get().db, slf.as_super().get().space.clone());
-        Snapshot::new(slf.py().detach(|| db.snapshot()), space)
+    fn snapshot(slf: Bound<'_, Self>) -> PyResult<Snapshot> {
+        let (db, space) = (slf.get().db.get()?, slf.as_super().get().space()?.clone());
+        Ok(Snapshot::new(db, slf.py().detach(|| db.snapshot()), space))
     }
 
     /// A transaction that reads the current state of the store.
     fn transaction(slf: Bound<'_, Self>) -> PyResult<Transaction> {
-        let (db, own) = (&slf.get().db, slf.as_super().get());
-        db.check()?;
+        let (db, own) = (slf.get().db.get()?, slf.as_super().get());
         let transaction = slf.py().detach(|| db.transaction()).or_raise(slf.py())?;
-        Ok(Transaction::new(transaction, own.space.clone(), own.amounts))
+        Ok(Transaction::new(db, transaction, own.space()?.clone(), own.amounts))
     }
 
     /// Makes all acknowledged writes durable.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        self.db.check()?;
-        py.detach(|| self.db.sync()).or_raise(py)
+        let db = self.db.get()?;
+        py.detach(|| db.sync()).or_raise(py)
     }
 
     /// Writes the memtable to tables.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.db.check()?;
-        py.detach(|| self.db.flush()).or_raise(py)
+        let db = self.db.get()?;
+        py.detach(|| db.flush()).or_raise(py)
     }
 
     /// Waits until no compaction is due.
     fn wait_idle(&self, py: Python<'_>) -> PyResult<()> {
-        self.db.check()?;
-        py.detach(|| self.db.wait_idle()).or_raise(py)
+        let db = self.db.get()?;
+        py.detach(|| db.wait_idle()).or_raise(py)
     }
 
     /// Copies the current state of the store into a directory, which must be empty or missing.
     fn checkpoint(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
-        self.db.check()?;
-        py.detach(|| self.db.checkpoint_directory(directory).map(drop)).or_raise(py)
+        let db = self.db.get()?;
+        py.detach(|| db.checkpoint_directory(directory).map(drop)).or_raise(py)
     }
 
     /// Makes a directory a backup of the store. The directory must be empty or missing, or have an
     /// earlier backup of this store: then only new tables are copied.
     fn backup(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
-        self.db.check()?;
-        py.detach(|| self.db.backup_directory(directory).map(drop)).or_raise(py)
+        let db = self.db.get()?;
+        py.detach(|| db.backup_directory(directory).map(drop)).or_raise(py)
     }
 
     /// Reads every table and compares its checksums; returns the number of bytes.
     fn verify(&self, py: Python<'_>) -> PyResult<u64> {
-        py.detach(|| self.db.verify().map(|verified| verified.bytes)).or_raise(py)
+        let db = self.db.get()?;
+        py.detach(|| db.verify().map(|verified| verified.bytes)).or_raise(py)
     }
 
     /// The metrics of the store, with the names of `terrace stats --json`.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let stats = py.detach(|| serde_json::to_string(&self.db.stats()));
+        let db = self.db.get()?;
+        let stats = py.detach(|| serde_json::to_string(&db.stats()));
         let text = stats.map_err(|error| Error::new_err(error.to_string()))?;
         py.import("json")?.call_method1("loads", (text,))
     }
@@ -295,7 +295,7 @@ impl Db {
     /// The durability of writes without `sync`: "gathered", "written", ...
     #[getter]
     fn durability(&self) -> &'static str {
-        match self.db.durability() {
+        match self.db.peek().durability() {
             Durability::Unlogged => "unlogged",
             Durability::Gathered => "gathered",
             Durability::Written => "written",
@@ -306,16 +306,12 @@ impl Db {
     /// Makes all writes durable and closes the store. Later calls raise `ClosedError`. No effect in
     /// a child of `fork`: the store is the parent's.
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let held = &slf.get().db;
-        if held.is_inherited() {
-            return Ok(());
-        }
-        let db = terrace::Db::clone(held);
-        let closed = slf.py().detach(|| match db.close() {
+        let Ok(db) = slf.get().db.get() else { return Ok(()) };
+        let closed = slf.py().detach(|| match terrace::Db::clone(db).close() {
             Err(error) if error.kind() == terrace::ErrorKind::Closed => Ok(()),
             closed => closed,
         });
-        slf.as_super().get().opened.close();
+        db.opened().close();
         closed.or_raise(slf.py())
     }
 

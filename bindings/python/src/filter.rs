@@ -6,7 +6,8 @@
 //! - An exception, or an answer that is no `bool`, is reported by `sys.unraisablehook`, and the
 //!   value is kept. So a mistake loses nothing.
 //! - When the interpreter ends ([`end`]), calls that are running end, and no further function is
-//!   called: values are kept.
+//!   called: values are kept. A child of a process that had a store open does not wait: the calls
+//!   run in threads of the parent.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMapping};
@@ -14,6 +15,7 @@ use terrace::Options;
 use terrace_env::sync::{Condvar, Mutex};
 
 use crate::error::invalid;
+use crate::opened::is_heir;
 
 /// The options with filters: a function for the default key space, or functions by key space.
 pub(crate) fn add(mut options: Options, filters: &Bound<'_, PyAny>) -> PyResult<Options> {
@@ -79,7 +81,7 @@ fn keeps(filter: &Py<PyAny>, key: &[u8], value: &[u8]) -> bool {
     let kept = Python::try_attach(|py| {
         let filter = filter.bind(py);
         let answer = filter.call1((PyBytes::new(py, key), PyBytes::new(py, value)));
-        answer.and_then(|answer| Ok(answer.extract::<bool>()?)).unwrap_or_else(|error| {
+        answer.and_then(|answer| answer.extract::<bool>()).unwrap_or_else(|error| {
             error.write_unraisable(py, Some(filter));
             true
         })
@@ -90,6 +92,9 @@ fn keeps(filter: &Py<PyAny>, key: &[u8], value: &[u8]) -> bool {
 /// Waits for the calls that are running, and ends all further ones: registered with `atexit`.
 #[pyfunction]
 fn end(py: Python<'_>) {
+    if is_heir() {
+        return;
+    }
     py.detach(|| {
         let mut state = CALLS.state.lock();
         state.has_ended = true;

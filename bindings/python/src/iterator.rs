@@ -6,6 +6,9 @@
 //!
 //! Entries are fetched several at a time in the direction of the walk ([`Walk`]), with the lock of
 //! the interpreter released; a step that finds an entry fetched does not release it.
+//!
+//! A thread that fetches has the lock of the walk. In a child of `fork` that lock may never be
+//! released: a step raises `ClosedError`, even if its entry is fetched.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,31 +20,39 @@ use pyo3::types::{PyBytes, PyTuple};
 use terrace::Cursor;
 
 use crate::error::{ClosedError, Raise};
+use crate::held::{Held, Inherited};
 use crate::input::Input;
+use crate::opened::Counted;
 use crate::walk::{Place, Walk};
 
 /// A walk over the entries of a range.
 #[pyclass(module = "terrace", frozen)]
 pub(crate) struct Iterator {
-    walk: Mutex<Walk>,
+    walk: Held<Mutex<Walk>>,
     is_reverse: bool,
     has_keys: bool,
     has_values: bool,
 }
 
 impl Iterator {
-    pub(crate) fn new(cursor: Cursor, is_reverse: bool, has_keys: bool, has_values: bool) -> Self {
-        Self { walk: Mutex::new(Walk::new(cursor, !is_reverse)), is_reverse, has_keys, has_values }
+    pub(crate) fn new(
+        cursor: Counted<Cursor>,
+        is_reverse: bool,
+        has_keys: bool,
+        has_values: bool,
+    ) -> Self {
+        let walk = Held::new(Mutex::new(Walk::new(cursor, !is_reverse)));
+        Self { walk, is_reverse, has_keys, has_values }
     }
 
     /// The walk. No thread waits for it while it holds the lock of the interpreter. After a panic
     /// the walk may have dropped fetched entries, and fetches them again.
-    fn walk<'a>(&'a self, py: Python<'_>) -> MutexGuard<'a, Walk> {
-        self.walk.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    fn walk<'a>(&'a self, py: Python<'_>) -> Result<MutexGuard<'a, Walk>, Inherited> {
+        Ok(self.walk.get()?.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner))
     }
 
     fn step<'py>(&self, py: Python<'py>, is_forward: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let mut guard = self.walk(py);
+        let mut guard = self.walk(py)?;
         let walk = &mut *guard;
         if walk.is_closed() {
             return Err(ClosedError::new_err("expected an open iterator, found a closed one"));
@@ -80,25 +91,31 @@ impl Iterator {
 
     /// Goes before the first key that is not before `target`; in a reverse iterator after the last
     /// key that is not after it.
-    fn seek(&self, py: Python<'_>, target: Input) {
+    fn seek(&self, py: Python<'_>, target: Input) -> PyResult<()> {
         let target = Bytes::copy_from_slice(&target);
         let place = if self.is_reverse { Place::After(target) } else { Place::Before(target) };
-        self.walk(py).put_at(place);
+        self.walk(py)?.put_at(place);
+        Ok(())
     }
 
     /// Goes before the first entry of the range.
-    fn seek_to_start(&self, py: Python<'_>) {
-        self.walk(py).put_at(if self.is_reverse { Place::Stop } else { Place::Start });
+    fn seek_to_start(&self, py: Python<'_>) -> PyResult<()> {
+        self.walk(py)?.put_at(if self.is_reverse { Place::Stop } else { Place::Start });
+        Ok(())
     }
 
     /// Goes after the last entry of the range.
-    fn seek_to_stop(&self, py: Python<'_>) {
-        self.walk(py).put_at(if self.is_reverse { Place::Start } else { Place::Stop });
+    fn seek_to_stop(&self, py: Python<'_>) -> PyResult<()> {
+        self.walk(py)?.put_at(if self.is_reverse { Place::Start } else { Place::Stop });
+        Ok(())
     }
 
-    /// Ends the walk: the store can drop entries that only the iterator kept.
+    /// Ends the walk: the store can drop entries that only the iterator kept. No effect in a child
+    /// of `fork`.
     fn close(&self, py: Python<'_>) {
-        let cursor = self.walk(py).close();
+        let Ok(mut walk) = self.walk(py) else { return };
+        let cursor = walk.close();
+        drop(walk);
         py.detach(|| drop(cursor));
     }
 

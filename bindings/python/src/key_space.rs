@@ -1,22 +1,21 @@
 //! [`KeySpace`]: reads and writes of one key space. [`Db`](crate::db::Db) inherits those of the
 //! default one.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use terrace::Durability;
+use terrace::{Bounds, Cursor, Durability};
 
 use crate::arrow_put;
 use crate::arrow_scan::ArrowScan;
 use crate::batch::WriteBatch;
 use crate::counter::Amounts;
 use crate::error::{Raise, invalid};
-use crate::held::{Held, Opened};
+use crate::held::{Held, Inherited};
 use crate::input::{Input, bytes};
 use crate::iterator::Iterator;
+use crate::opened::Counted;
 use crate::options::bounds;
 use crate::ttl::Ttl;
 use crate::view::memoryview;
@@ -24,30 +23,55 @@ use crate::view::memoryview;
 /// A key space of a store: ordered keys and values.
 #[pyclass(module = "terrace", subclass, frozen)]
 pub(crate) struct KeySpace {
-    pub(crate) db: Held<terrace::Db>,
-    pub(crate) space: Held<terrace::KeySpace>,
+    pub(crate) handles: Held<Counted<Handles>>,
     pub(crate) amounts: Amounts,
-    pub(crate) opened: Arc<Opened>,
+}
+
+/// A key space and its store.
+#[derive(Clone)]
+pub(crate) struct Handles {
+    pub(crate) db: terrace::Db,
+    pub(crate) space: terrace::KeySpace,
+}
+
+/// The key space that a call names, if it does.
+pub(crate) fn given<'a>(
+    key_space: &'a Option<Bound<'_, KeySpace>>,
+) -> Result<Option<&'a terrace::KeySpace>, Inherited> {
+    key_space.as_ref().map(|given| given.get().space()).transpose()
 }
 
 impl KeySpace {
     pub(crate) fn new(
-        (db, opened): (terrace::Db, Arc<Opened>),
+        db: &Counted<terrace::Db>,
         space: terrace::KeySpace,
         amounts: Amounts,
     ) -> Self {
-        Self { db: Held::new(db), space: Held::new(space), amounts, opened }
+        let handles = Handles { db: terrace::Db::clone(db), space };
+        Self { handles: Held::new(db.with(handles)), amounts }
     }
 
-    pub(crate) fn with(&self, sync: bool) -> terrace::KeySpace {
-        match sync {
-            true => self.space.with_durability(Durability::Synced),
-            false => self.space.clone(),
-        }
+    pub(crate) fn space(&self) -> Result<&terrace::KeySpace, Inherited> {
+        Ok(&self.handles.get()?.space)
     }
 
     fn read(&self, py: Python<'_>, key: &[u8]) -> PyResult<Option<Bytes>> {
-        py.detach(|| self.space.get(key)).or_raise(py)
+        let space = self.space()?;
+        py.detach(|| space.get(key)).or_raise(py)
+    }
+
+    fn cursor(&self, py: Python<'_>, range: Bounds) -> PyResult<Counted<Cursor>> {
+        let handles = self.handles.get()?;
+        let cursor = py.detach(|| handles.space.cursor(range)).or_raise(py)?;
+        Ok(handles.with(cursor))
+    }
+}
+
+/// The handle for writes that are durable when they return, or the same handle.
+fn with(space: &terrace::KeySpace, sync: bool) -> terrace::KeySpace {
+    match sync {
+        true => space.with_durability(Durability::Synced),
+        false => space.clone(),
     }
 }
 
@@ -56,7 +80,7 @@ impl KeySpace {
     /// The name of the key space.
     #[getter]
     fn name(&self) -> &str {
-        self.space.name()
+        self.handles.peek().space.name()
     }
 
     /// The value under a key; `default` if there is none.
@@ -85,7 +109,8 @@ impl KeySpace {
         keys: Vec<Input>,
     ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
         let keys: Vec<&[u8]> = keys.iter().map(|key| &**key).collect();
-        let found = py.detach(|| self.space.multi_get(&keys)).or_raise(py)?;
+        let space = self.space()?;
+        let found = py.detach(|| space.multi_get(&keys)).or_raise(py)?;
         Ok(found.into_iter().map(|value| value.map(|value| PyBytes::new(py, &value))).collect())
     }
 
@@ -100,11 +125,11 @@ impl KeySpace {
         sync: bool,
         ttl: Option<Ttl>,
     ) -> PyResult<()> {
-        self.space.check()?;
+        let space = self.space()?;
         py.detach(|| match (sync, ttl) {
-            (true, None) => self.with(true).put(&key, &value),
-            (false, None) => self.space.put(&key, &value),
-            (sync, Some(ttl)) => self.with(sync).put_with_ttl(&key, &value, ttl.0),
+            (true, None) => with(space, true).put(&key, &value),
+            (false, None) => space.put(&key, &value),
+            (sync, Some(ttl)) => with(space, sync).put_with_ttl(&key, &value, ttl.0),
         })
         .or_raise(py)
     }
@@ -113,24 +138,24 @@ impl KeySpace {
     /// store was opened with (`counters` or `append` of `open`).
     #[pyo3(signature = (key, operand, *, sync=false))]
     fn merge(&self, py: Python<'_>, key: Input, operand: Input, sync: bool) -> PyResult<()> {
-        self.space.check()?;
-        py.detach(|| self.with(sync).merge(&key, &operand)).or_raise(py)
+        let space = self.space()?;
+        py.detach(|| with(space, sync).merge(&key, &operand)).or_raise(py)
     }
 
     /// Adds to the number under a key, without reading it, in a store that was opened with
     /// `counters`. A key without a value counts from 0.
     #[pyo3(signature = (key, amount=1, *, sync=false))]
     fn add(&self, py: Python<'_>, key: Input, amount: i64, sync: bool) -> PyResult<()> {
-        self.space.check()?;
+        let space = self.space()?;
         let operand = self.amounts.operand(amount)?;
-        py.detach(|| self.with(sync).merge(&key, &operand)).or_raise(py)
+        py.detach(|| with(space, sync).merge(&key, &operand)).or_raise(py)
     }
 
     /// Removes a key, if it is there.
     #[pyo3(signature = (key, *, sync=false))]
     fn delete(&self, py: Python<'_>, key: Input, sync: bool) -> PyResult<()> {
-        self.space.check()?;
-        py.detach(|| self.with(sync).delete(&key)).or_raise(py)
+        let space = self.space()?;
+        py.detach(|| with(space, sync).delete(&key)).or_raise(py)
     }
 
     /// Removes all keys of a range, by one write.
@@ -143,9 +168,9 @@ impl KeySpace {
         prefix: Option<Input>,
         sync: bool,
     ) -> PyResult<()> {
-        self.space.check()?;
+        let space = self.space()?;
         let range = bounds(bytes(&start), bytes(&stop), (true, false), bytes(&prefix))?;
-        py.detach(|| self.with(sync).delete_range(range)).or_raise(py)
+        py.detach(|| with(space, sync).delete_range(range)).or_raise(py)
     }
 
     /// Stores `value` under `key` if the current value is `expected`, or if there is none and
@@ -159,18 +184,18 @@ impl KeySpace {
         value: Input,
         ttl: Option<Ttl>,
     ) -> PyResult<bool> {
-        self.space.check()?;
+        let space = self.space()?;
         py.detach(|| match ttl {
-            Some(ttl) => self.space.put_if_with_ttl(&key, bytes(&expected), &value, ttl.0),
-            None => self.space.put_if(&key, bytes(&expected), &value),
+            Some(ttl) => space.put_if_with_ttl(&key, bytes(&expected), &value, ttl.0),
+            None => space.put_if(&key, bytes(&expected), &value),
         })
         .or_raise(py)
     }
 
     /// Removes `key` if its value is `expected`; returns whether it was removed.
     fn delete_if(&self, py: Python<'_>, key: Input, expected: Input) -> PyResult<bool> {
-        self.space.check()?;
-        py.detach(|| self.space.delete_if(&key, &expected)).or_raise(py)
+        let space = self.space()?;
+        py.detach(|| space.delete_if(&key, &expected)).or_raise(py)
     }
 
     /// Whether no key of a range has a value. Mostly known without reading data.
@@ -182,15 +207,17 @@ impl KeySpace {
         stop: Option<Input>,
         prefix: Option<Input>,
     ) -> PyResult<bool> {
+        let space = self.space()?;
         let range = bounds(bytes(&start), bytes(&stop), (true, false), bytes(&prefix))?;
-        py.detach(|| self.space.is_empty(range)).or_raise(py)
+        py.detach(|| space.is_empty(range)).or_raise(py)
     }
 
     /// The approximate bytes of tables in a range, as stored. Entries that are only in memory and
     /// log do not count.
     fn approximate_size(&self, py: Python<'_>, start: Input, stop: Input) -> PyResult<u64> {
+        let space = self.space()?;
         let range = bounds(Some(&start), Some(&stop), (true, false), None)?;
-        Ok(py.detach(|| self.space.size_of(range)).or_raise(py)?.0)
+        Ok(py.detach(|| space.size_of(range)).or_raise(py)?.0)
     }
 
     /// The approximate sizes of several ranges, each a pair of start and stop.
@@ -218,8 +245,7 @@ impl KeySpace {
     ) -> PyResult<Iterator> {
         let included = (include_start, include_stop);
         let range = bounds(bytes(&start), bytes(&stop), included, bytes(&prefix))?;
-        let cursor = py.detach(|| self.space.cursor(range)).or_raise(py)?;
-        Ok(Iterator::new(cursor, reverse, include_key, include_value))
+        Ok(Iterator::new(self.cursor(py, range)?, reverse, include_key, include_value))
     }
 
     /// The entries of a range, as they are now, for libraries that read Arrow: an object with
@@ -239,8 +265,7 @@ impl KeySpace {
             return Err(invalid("batch: expected 1 entry or more, found 0"));
         }
         let range = bounds(bytes(&start), bytes(&stop), (true, false), bytes(&prefix))?;
-        let cursor = py.detach(|| self.space.cursor(range)).or_raise(py)?;
-        Ok(ArrowScan::new(cursor, reverse, batch))
+        Ok(ArrowScan::new(self.cursor(py, range)?, reverse, batch))
     }
 
     /// Puts all rows of an object with `__arrow_c_stream__`, as a table of `pyarrow` or a data
@@ -255,18 +280,17 @@ impl KeySpace {
         value: &str,
         sync: bool,
     ) -> PyResult<u64> {
-        self.space.check()?;
+        let handles = self.handles.get()?;
         let stream = arrow_put::stream_of(&source)?;
-        let durability = if sync { Durability::Synced } else { self.db.durability() };
-        let target = arrow_put::Target { db: &self.db, space: &self.space, durability };
+        let durability = if sync { Durability::Synced } else { handles.db.durability() };
+        let target = arrow_put::Target { handles: &self.handles, durability };
         arrow_put::put_all(source.py(), &target, stream, (key, value))
     }
 
     /// A batch of writes, which take effect together: a context manager as in `plyvel`.
     #[pyo3(signature = (*, transaction=false, sync=false))]
     fn write_batch(slf: Bound<'_, Self>, transaction: bool, sync: bool) -> PyResult<WriteBatch> {
-        slf.get().space.check()?;
-        Ok(WriteBatch::new(slf.get(), transaction, sync))
+        Ok(WriteBatch::new(slf.get(), transaction, sync)?)
     }
 
     /// Merges the tables of a range until no key is in several runs.
@@ -277,9 +301,9 @@ impl KeySpace {
         start: Option<Input>,
         stop: Option<Input>,
     ) -> PyResult<()> {
-        self.space.check()?;
+        let space = self.space()?;
         let range = bounds(bytes(&start), bytes(&stop), (true, false), None)?;
-        py.detach(|| self.space.compact(range)).or_raise(py)
+        py.detach(|| space.compact(range)).or_raise(py)
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, key: Input) -> PyResult<Bound<'py, PyBytes>> {
@@ -299,7 +323,8 @@ impl KeySpace {
     }
 
     fn __contains__(&self, py: Python<'_>, key: Input) -> PyResult<bool> {
-        py.detach(|| self.space.contains(&key)).or_raise(py)
+        let space = self.space()?;
+        py.detach(|| space.contains(&key)).or_raise(py)
     }
 
     fn __iter__(&self, py: Python<'_>) -> PyResult<Iterator> {
@@ -307,6 +332,6 @@ impl KeySpace {
     }
 
     fn __repr__(&self) -> String {
-        format!("<terrace.KeySpace {:?}>", self.space.name())
+        format!("<terrace.KeySpace {:?}>", self.name())
     }
 }

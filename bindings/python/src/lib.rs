@@ -10,7 +10,7 @@
 //! | `walk` | how the entries of a walk are fetched |
 //! | `arrow_scan`, `arrow_put` | entries as streams of record batches, by Arrow's C interface |
 //! | `filter` | functions that say which values compactions keep |
-//! | `held` | handles that keep a store open |
+//! | `held`, `opened`, `closable` | handles of a store: their drop, their count, their `close` |
 //! | `input` | keys and values from any object with a buffer |
 //! | `ttl` | how long an entry is there |
 //! | `counter` | values of counters as numbers |
@@ -21,9 +21,15 @@
 //! The lock of the interpreter is released while the store works. All classes may be used from
 //! several threads.
 
+#![expect(
+    clippy::disallowed_types,
+    reason = "a thread has these locks while it waits for the store, which terrace_env's forbid"
+)]
+
 mod arrow_put;
 mod arrow_scan;
 mod batch;
+mod closable;
 mod counter;
 mod db;
 mod error;
@@ -33,6 +39,7 @@ mod input;
 mod iterator;
 mod key_space;
 mod module;
+mod opened;
 mod options;
 mod reader;
 mod snapshot;

@@ -14,10 +14,12 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyTuple};
 use terrace::ByteCount;
 
+use crate::closable::Closable;
 use crate::db::named;
-use crate::error::{ClosedError, Error, Raise, raised};
-use crate::held::check_forks;
+use crate::error::{Error, Raise, raised};
+use crate::held::Held;
 use crate::input::{Input, bytes};
+use crate::opened::{Counted, Opened};
 use crate::options::bounds;
 use crate::ttl::Ttl;
 use crate::walk::{AHEAD_BYTES, AHEAD_MAX, AHEAD_MIN};
@@ -26,8 +28,7 @@ use crate::walk::{AHEAD_BYTES, AHEAD_MAX, AHEAD_MIN};
 /// It shows one state of the store, until `refresh` brings it up to date.
 #[pyclass(module = "terrace", frozen)]
 pub(crate) struct Reader {
-    /// `None` once the reader is closed.
-    reader: Mutex<Option<terrace::Reader>>,
+    reader: Closable<terrace::Reader>,
     path: PathBuf,
 }
 
@@ -41,29 +42,34 @@ pub(crate) fn open_reader(
     memory: Option<u64>,
     max_age: Option<Ttl>,
 ) -> PyResult<Reader> {
-    check_forks()?;
+    let opened = Opened::new()?;
     // A store that has counters, or values with appended parts, is read without being told so.
     let mut options = terrace::Options::default().shipped_merge_operators(true);
     if let Some(memory) = memory {
         options = options.memory(ByteCount(memory));
     }
-    let opened = py.detach(|| terrace::Db::open_reader(&path, options));
-    let mut reader = opened.map_err(|error| named(py, &path, &error))?;
+    let result = py.detach(|| terrace::Db::open_reader(&path, options));
+    let mut reader = result.map_err(|error| named(py, &path, &error))?;
     if let Some(max_age) = max_age {
         reader = reader.with_max_age(max_age.0);
     }
-    Ok(Reader { reader: Mutex::new(Some(reader)), path })
+    let closed = "expected an open reader, found a closed one";
+    Ok(Reader { reader: Closable::new(Counted::new(reader, opened), closed), path })
 }
 
 impl Reader {
-    fn reader(&self) -> PyResult<terrace::Reader> {
-        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        reader.ok_or_else(|| ClosedError::new_err("expected an open reader, found a closed one"))
+    /// The result of a call of the reader.
+    fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl Send + FnOnce(&Counted<terrace::Reader>) -> Result<T, terrace::Error>,
+    ) -> PyResult<T> {
+        let reader = self.reader.get()?;
+        py.detach(move || call(&reader)).or_raise(py)
     }
 
     fn read(&self, py: Python<'_>, key: &[u8], key_space: &str) -> PyResult<Option<Bytes>> {
-        let reader = self.reader()?;
-        py.detach(|| reader.read(|db| db.key_space(key_space)?.get(key))).or_raise(py)
+        self.call(py, |reader| reader.read(|db| db.key_space(key_space)?.get(key)))
     }
 }
 
@@ -77,8 +83,7 @@ impl Reader {
 
     /// Brings the reader up to date; returns whether the store had changed.
     fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
-        let reader = self.reader()?;
-        py.detach(|| reader.refresh()).or_raise(py)
+        self.call(py, |reader| reader.refresh())
     }
 
     /// The value under a key; `default` if there is none.
@@ -106,9 +111,10 @@ impl Reader {
         key_space: &str,
     ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
         let keys: Vec<&[u8]> = keys.iter().map(|key| &**key).collect();
-        let reader = self.reader()?;
-        let read = || reader.read(|db| db.key_space(key_space)?.multi_get(&keys));
-        let found = py.detach(read).or_raise(py)?;
+        let read = |reader: &Counted<terrace::Reader>| {
+            reader.read(|db| db.key_space(key_space)?.multi_get(&keys))
+        };
+        let found = self.call(py, read)?;
         Ok(found.into_iter().map(|value| value.map(|value| PyBytes::new(py, &value))).collect())
     }
 
@@ -132,31 +138,31 @@ impl Reader {
     ) -> PyResult<ReaderScan> {
         let included = (include_start, include_stop);
         let range = bounds(bytes(&start), bytes(&stop), included, bytes(&prefix))?;
-        let reader = self.reader()?;
-        let scan = py.detach(|| reader.scan_key_space(key_space, range)).or_raise(py)?;
-        Ok(ReaderScan::new(if going_on { scan.going_on() } else { scan }, reverse))
+        let scan = self.call(py, |reader| {
+            let scan = reader.scan_key_space(key_space, range)?;
+            Ok(reader.with(if going_on { scan.going_on() } else { scan }))
+        })?;
+        Ok(ReaderScan::new(scan, reverse))
     }
 
     /// The names of all key spaces.
     fn key_spaces(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        let reader = self.reader()?;
-        py.detach(|| reader.key_spaces()).or_raise(py)
+        self.call(py, |reader| reader.key_spaces())
     }
 
     /// The metrics, with the names of `terrace stats --json`. Levels and space are those of the
     /// store; counts are those of this reader.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let reader = self.reader()?;
-        let stats = py.detach(|| reader.stats()).or_raise(py)?;
+        let stats = self.call(py, |reader| reader.stats())?;
         let text =
             serde_json::to_string(&stats).map_err(|error| Error::new_err(error.to_string()))?;
         py.import("json")?.call_method1("loads", (text,))
     }
 
-    /// Ends the reader. Later calls raise `ClosedError`; walks that have begun go on.
+    /// Ends the reader. Later calls raise `ClosedError`; walks that have begun go on. No effect in
+    /// a child of `fork`.
     fn close(&self, py: Python<'_>) {
-        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
-        py.detach(|| drop(reader));
+        self.reader.close(py);
     }
 
     fn __contains__(&self, py: Python<'_>, key: Input) -> PyResult<bool> {
@@ -189,11 +195,11 @@ impl Reader {
 /// A walk over a range of a store that is read next to its writer, in one direction.
 #[pyclass(module = "terrace", frozen)]
 pub(crate) struct ReaderScan {
-    walk: Mutex<Walk>,
+    walk: Held<Mutex<Walk>>,
 }
 
 struct Walk {
-    scan: terrace::ReaderScan,
+    scan: Counted<terrace::ReaderScan>,
     is_reverse: bool,
     fetched: IntoIter<(Bytes, Bytes)>,
     /// Entries of the next fetch.
@@ -225,10 +231,10 @@ impl Walk {
 }
 
 impl ReaderScan {
-    fn new(scan: terrace::ReaderScan, is_reverse: bool) -> Self {
+    fn new(scan: Counted<terrace::ReaderScan>, is_reverse: bool) -> Self {
         let fetched = Vec::new().into_iter();
         let walk = Walk { scan, is_reverse, fetched, ahead: AHEAD_MIN, error: None };
-        Self { walk: Mutex::new(walk) }
+        Self { walk: Held::new(Mutex::new(walk)) }
     }
 }
 
@@ -240,7 +246,8 @@ impl ReaderScan {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         // No thread waits for the walk while it holds the lock of the interpreter.
-        let mut walk = self.walk.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        let walk = self.walk.get()?;
+        let mut walk = walk.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
         let mut entry = walk.fetched.next();
         if entry.is_none() && walk.error.is_none() {
             let walk = &mut *walk;

@@ -1,44 +1,36 @@
 //! [`Snapshot`]: the entries of a store at one moment.
 
-use std::sync::{Mutex, PoisonError};
-
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::error::{ClosedError, Raise};
-use crate::held::Held;
+use crate::closable::Closable;
+use crate::error::Raise;
 use crate::input::{Input, bytes};
 use crate::iterator::Iterator;
-use crate::key_space::KeySpace;
+use crate::key_space::{KeySpace, given};
+use crate::opened::Counted;
 use crate::options::bounds;
 
 /// The entries of a store when the snapshot was made. While it is open, the store keeps them;
 /// `close`, or the end of a `with` block, ends it.
 #[pyclass(module = "terrace", frozen)]
-pub(crate) struct Snapshot {
-    snapshot: Mutex<Option<terrace::Snapshot>>,
-    space: Held<terrace::KeySpace>,
+pub(crate) struct Snapshot(Closable<Handles>);
+
+struct Handles {
+    snapshot: terrace::Snapshot,
+    /// The key space of reads that name no other.
+    space: terrace::KeySpace,
 }
 
 impl Snapshot {
-    pub(crate) fn new(snapshot: terrace::Snapshot, space: terrace::KeySpace) -> Self {
-        Self { snapshot: Mutex::new(Some(snapshot)), space: Held::new(space) }
-    }
-
-    /// A handle of the snapshot, and the key space to read.
-    fn handle<'a>(
-        &'a self,
-        other: &'a Option<Bound<'_, KeySpace>>,
-    ) -> PyResult<(terrace::Snapshot, &'a terrace::KeySpace)> {
-        let snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let space: &terrace::KeySpace = match other {
-            Some(space) => &space.get().space,
-            None => &self.space,
-        };
-        snapshot
-            .map(|snapshot| (snapshot, space))
-            .ok_or_else(|| ClosedError::new_err("expected an open snapshot, found a closed one"))
+    pub(crate) fn new(
+        of: &Counted<terrace::Db>,
+        snapshot: terrace::Snapshot,
+        space: terrace::KeySpace,
+    ) -> Self {
+        let handles = of.with(Handles { snapshot, space });
+        Self(Closable::new(handles, "expected an open snapshot, found a closed one"))
     }
 
     fn read(
@@ -47,8 +39,12 @@ impl Snapshot {
         key: &[u8],
         key_space: &Option<Bound<'_, KeySpace>>,
     ) -> PyResult<Option<Bytes>> {
-        let (snapshot, space) = self.handle(key_space)?;
-        py.detach(|| snapshot.key_space(space)?.get(key)).or_raise(py)
+        let (handles, given) = (self.0.get()?, given(key_space)?);
+        py.detach(move || {
+            let space = given.unwrap_or(&handles.space);
+            handles.snapshot.key_space(space)?.get(key)
+        })
+        .or_raise(py)
     }
 }
 
@@ -89,15 +85,19 @@ impl Snapshot {
     ) -> PyResult<Iterator> {
         let included = (include_start, include_stop);
         let range = bounds(bytes(&start), bytes(&stop), included, bytes(&prefix))?;
-        let (snapshot, space) = self.handle(&key_space)?;
-        let cursor = py.detach(|| snapshot.key_space(space)?.cursor(range)).or_raise(py)?;
+        let (handles, given) = (self.0.get()?, given(&key_space)?);
+        let made = py.detach(move || {
+            let space = given.unwrap_or(&handles.space);
+            let cursor = handles.snapshot.key_space(space)?.cursor(range)?;
+            Ok::<_, terrace::Error>(handles.with(cursor))
+        });
+        let cursor = made.or_raise(py)?;
         Ok(Iterator::new(cursor, reverse, include_key, include_value))
     }
 
-    /// Ends the snapshot.
+    /// Ends the snapshot. No effect in a child of `fork`.
     fn close(&self, py: Python<'_>) {
-        let snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).take();
-        py.detach(|| drop(snapshot));
+        self.0.close(py);
     }
 
     fn __contains__(&self, py: Python<'_>, key: Input) -> PyResult<bool> {

@@ -4,57 +4,60 @@
 //! exception. A commit raises `ConflictError` if another writer has changed a key or a range that
 //! the transaction had read.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
+use terrace::TransactionKeySpace;
 
+use crate::closable::Closable;
 use crate::counter::Amounts;
 use crate::error::{ClosedError, Raise};
-use crate::held::Held;
 use crate::input::{Input, bytes};
-use crate::key_space::KeySpace;
+use crate::key_space::{KeySpace, given};
+use crate::opened::Counted;
 use crate::options::bounds;
 use crate::ttl::Ttl;
 
 /// Reads and writes that take effect as if they were done at once.
 #[pyclass(module = "terrace", frozen)]
 pub(crate) struct Transaction {
-    /// `None` once it has ended. Running calls share it.
-    transaction: Mutex<Option<Arc<terrace::Transaction>>>,
-    space: Held<terrace::KeySpace>,
+    handles: Closable<Handles>,
     amounts: Amounts,
+}
+
+struct Handles {
+    transaction: terrace::Transaction,
+    /// The key space of calls that name no other.
+    space: terrace::KeySpace,
 }
 
 impl Transaction {
     pub(crate) fn new(
+        of: &Counted<terrace::Db>,
         transaction: terrace::Transaction,
         space: terrace::KeySpace,
         amounts: Amounts,
     ) -> Self {
-        let transaction = Mutex::new(Some(Arc::new(transaction)));
-        Self { transaction, space: Held::new(space), amounts }
+        let handles = of.with(Handles { transaction, space });
+        let closed = "expected an open transaction, found one that has ended";
+        Self { handles: Closable::new(handles, closed), amounts }
     }
 
-    fn take(&self) -> Option<Arc<terrace::Transaction>> {
-        self.transaction.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// The result of a call of the transaction's part of a key space.
+    fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        key_space: &Option<Bound<'_, KeySpace>>,
+        call: impl Send + FnOnce(TransactionKeySpace<'_>) -> Result<T, terrace::Error>,
+    ) -> PyResult<T> {
+        let (handles, given) = (self.handles.get()?, given(key_space)?);
+        py.detach(move || {
+            let space = given.unwrap_or(&handles.space);
+            call(handles.transaction.key_space(space)?)
+        })
+        .or_raise(py)
     }
-
-    fn handle<'a>(
-        &'a self,
-        other: &'a Option<Bound<'_, KeySpace>>,
-    ) -> PyResult<(Arc<terrace::Transaction>, &'a terrace::KeySpace)> {
-        let open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let space: &terrace::KeySpace = match other {
-            Some(space) => &space.get().space,
-            None => &self.space,
-        };
-        open.map(|transaction| (transaction, space)).ok_or_else(ended)
-    }
-}
-
-fn ended() -> PyErr {
-    ClosedError::new_err("expected an open transaction, found one that has ended")
 }
 
 #[pymethods]
@@ -68,8 +71,7 @@ impl Transaction {
         default: Option<Bound<'py, PyAny>>,
         key_space: Option<Bound<'py, KeySpace>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (transaction, space) = self.handle(&key_space)?;
-        let found = py.detach(|| transaction.key_space(space)?.get(&key)).or_raise(py)?;
+        let found = self.call(py, &key_space, |space| space.get(&key))?;
         Ok(found.map_or(default, |value| Some(PyBytes::new(py, &value).into_any())))
     }
 
@@ -84,12 +86,10 @@ impl Transaction {
         key_space: Option<Bound<'_, KeySpace>>,
         ttl: Option<Ttl>,
     ) -> PyResult<()> {
-        let (transaction, space) = self.handle(&key_space)?;
-        py.detach(|| match ttl {
-            Some(ttl) => transaction.key_space(space)?.put_with_ttl(&key, &value, ttl.0),
-            None => transaction.key_space(space)?.put(&key, &value),
+        self.call(py, &key_space, |space| match ttl {
+            Some(ttl) => space.put_with_ttl(&key, &value, ttl.0),
+            None => space.put(&key, &value),
         })
-        .or_raise(py)
     }
 
     /// Writes an operand at the commit, as `KeySpace.merge` does. The key does not count as read.
@@ -101,8 +101,7 @@ impl Transaction {
         operand: Input,
         key_space: Option<Bound<'_, KeySpace>>,
     ) -> PyResult<()> {
-        let (transaction, space) = self.handle(&key_space)?;
-        py.detach(|| transaction.key_space(space)?.merge(&key, &operand)).or_raise(py)
+        self.call(py, &key_space, |space| space.merge(&key, &operand))
     }
 
     /// Adds to the number under a key at the commit, as `KeySpace.add` does. The key does not count
@@ -115,9 +114,8 @@ impl Transaction {
         amount: i64,
         key_space: Option<Bound<'_, KeySpace>>,
     ) -> PyResult<()> {
-        let (transaction, space) = self.handle(&key_space)?;
         let operand = self.amounts.operand(amount)?;
-        py.detach(|| transaction.key_space(space)?.merge(&key, &operand)).or_raise(py)
+        self.call(py, &key_space, |space| space.merge(&key, &operand))
     }
 
     /// Removes a key at the commit.
@@ -128,8 +126,7 @@ impl Transaction {
         key: Input,
         key_space: Option<Bound<'_, KeySpace>>,
     ) -> PyResult<()> {
-        let (transaction, space) = self.handle(&key_space)?;
-        py.detach(|| transaction.key_space(space)?.delete(&key)).or_raise(py)
+        self.call(py, &key_space, |space| space.delete(&key))
     }
 
     /// Removes all keys of a range at the commit.
@@ -143,8 +140,7 @@ impl Transaction {
         key_space: Option<Bound<'_, KeySpace>>,
     ) -> PyResult<()> {
         let range = bounds(bytes(&start), bytes(&stop), (true, false), bytes(&prefix))?;
-        let (transaction, space) = self.handle(&key_space)?;
-        py.detach(|| transaction.key_space(space)?.delete_range(range)).or_raise(py)
+        self.call(py, &key_space, |space| space.delete_range(range))
     }
 
     /// The entries of a range as a list, with the transaction's own writes: at most `limit` of
@@ -163,16 +159,15 @@ impl Transaction {
         key_space: Option<Bound<'py, KeySpace>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let range = bounds(bytes(&start), bytes(&stop), (true, false), bytes(&prefix))?;
-        let (transaction, space) = self.handle(&key_space)?;
         let limit = limit.unwrap_or(usize::MAX);
-        let found = py.detach(|| {
-            let scan = transaction.key_space(space)?.scan(range)?;
+        let found = self.call(py, &key_space, |space| {
+            let scan = space.scan(range)?;
             match reverse {
                 true => scan.rev().take(limit).collect::<Result<Vec<_>, terrace::Error>>(),
                 false => scan.take(limit).collect(),
             }
-        });
-        let entries = found.or_raise(py)?.into_iter().map(|(key, value)| {
+        })?;
+        let entries = found.into_iter().map(|(key, value)| {
             PyTuple::new(py, [PyBytes::new(py, &key), PyBytes::new(py, &value)])
         });
         PyList::new(py, entries.collect::<PyResult<Vec<_>>>()?)
@@ -181,18 +176,15 @@ impl Transaction {
     /// Applies all writes at once; raises `ConflictError`, and applies none, if a key that was read
     /// has been written since.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
-        self.space.check()?;
-        let transaction = self.take().ok_or_else(ended)?;
-        let transaction = Arc::try_unwrap(transaction).map_err(|_| {
+        let handles = Arc::try_unwrap(self.handles.take()?).map_err(|_| {
             ClosedError::new_err("expected no call of another thread, found one that is running")
         })?;
-        py.detach(|| transaction.commit()).or_raise(py)
+        py.detach(|| handles.consume(|handles| handles.transaction.commit())).or_raise(py)
     }
 
-    /// Ends the transaction without a write.
+    /// Ends the transaction without a write. No effect in a child of `fork`.
     fn rollback(&self, py: Python<'_>) {
-        let transaction = self.take();
-        py.detach(|| drop(transaction));
+        self.handles.close(py);
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -206,11 +198,10 @@ impl Transaction {
         _value: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let is_open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         match exception.is_none() {
             // If the block has ended the transaction itself, there is no more to do.
-            true if is_open => self.commit(py)?,
-            true => {}
+            true if self.handles.is_closed() => {}
+            true => self.commit(py)?,
             false => self.rollback(py),
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! [`View`]: the bytes of a value in the buffer protocol, for a `memoryview` without a copy.
 //!
 //! The bytes are those of the store's cache, counted by reference: they never change, and stay
-//! until the last `memoryview` is gone.
+//! until the last `memoryview` is gone. A child of `fork` can read them, too. There they stay for
+//! ever ([`Held`]), since their memory goes back to the store by a lock.
 //!
 //! # Safety
 //! `PyBuffer_FillInfo` gets a pointer to bytes that the [`View`] owns. It takes a reference to the
@@ -14,9 +15,18 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::held::Held;
+
 /// See the [module](self).
 #[pyclass(module = "terrace", frozen)]
-pub(crate) struct View(pub(crate) Bytes);
+struct View(Held<Bytes>);
+
+impl Drop for View {
+    fn drop(&mut self) {
+        // Bytes never end the store, so that the lock of the interpreter need not be released.
+        self.0.drop_here();
+    }
+}
 
 #[pymethods]
 impl View {
@@ -28,7 +38,7 @@ impl View {
         if view.is_null() {
             return Err(PyBufferError::new_err("expected a place for the buffer, found none"));
         }
-        let bytes = &slf.get().0;
+        let bytes = slf.get().0.peek();
         let length = bytes.len() as ffi::Py_ssize_t;
         let start = bytes.as_ptr().cast_mut().cast();
         // See the head of the module.
@@ -39,6 +49,6 @@ impl View {
 
 /// A `memoryview` of the bytes.
 pub(crate) fn memoryview(py: Python<'_>, bytes: Bytes) -> PyResult<Bound<'_, PyAny>> {
-    let view = Bound::new(py, View(bytes))?;
+    let view = Bound::new(py, View(Held::new(bytes)))?;
     Ok(pyo3::types::PyMemoryView::from(view.as_any())?.into_any())
 }

@@ -13,6 +13,8 @@
 use bytes::Bytes;
 use terrace::{Cursor, Error};
 
+use crate::opened::Counted;
+
 /// Entries of the first fetch after the walk was placed.
 pub(crate) const AHEAD_MIN: usize = 8;
 
@@ -40,7 +42,7 @@ pub(crate) enum Place {
 /// See the [module](self).
 pub(crate) struct Walk {
     /// `None` once the walk is closed.
-    cursor: Option<Cursor>,
+    cursor: Option<Counted<Cursor>>,
     /// The place before the fetched entries, in the direction of the walk.
     place: Place,
     is_forward: bool,
@@ -110,7 +112,7 @@ impl Fetched {
 
 impl Walk {
     /// A walk from the first entry of the range, or from the last one.
-    pub(crate) fn new(cursor: Cursor, is_forward: bool) -> Self {
+    pub(crate) fn new(cursor: Counted<Cursor>, is_forward: bool) -> Self {
         Self {
             cursor: Some(cursor),
             place: if is_forward { Place::Start } else { Place::Stop },
@@ -126,7 +128,7 @@ impl Walk {
     }
 
     /// Ends the walk; returns the cursor, whose drop may take time.
-    pub(crate) fn close(&mut self) -> Option<Cursor> {
+    pub(crate) fn close(&mut self) -> Option<Counted<Cursor>> {
         self.put_at(Place::Start);
         self.cursor.take()
     }

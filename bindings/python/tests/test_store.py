@@ -2,10 +2,7 @@
 
 import datetime
 import os
-import signal
 import socket
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -452,70 +449,12 @@ def test_a_closed_store_says_so(tmp_path):
             db.put(b"a", b"2")
 
 
-FORKS = """
-import os, subprocess, sys, terrace
-db = terrace.open(sys.argv[1])
-db.put(b"before", b"1")
-batch, t = db.write_batch(), db.transaction()
-batch.put(b"child", b"")
-t.put(b"child", b"")
-child = os.fork()
-if child == 0:
-    if sys.argv[2] == "with":
-        with db:
-            sys.exit(0)
-    if sys.argv[2] == "del":
-        del db
-    if sys.argv[2] == "write":
-        new = [db.write_batch, db.transaction, lambda: db.key_space("x")]
-        for call in [batch.write, t.commit, lambda: db.put(b"child", b"")] + new:
-            try:
-                call()
-            except terrace.ClosedError as error:
-                assert "child" in str(error)
-            else:
-                sys.exit(1)
-    if sys.argv[2] == "open":
-        path = sys.argv[1] + "-other"
-        for call in [lambda: terrace.open(path), lambda: terrace.open_reader(sys.argv[1])]:
-            try:
-                call()
-            except terrace.ClosedError as error:
-                assert "spawn" in str(error)
-            else:
-                sys.exit(1)
-        assert not os.path.exists(path)
-    sys.exit(0)
-_, status = os.waitpid(child, 0)
-assert status == 0, status
-opens = [sys.executable, "-c", "import sys, terrace; terrace.open(sys.argv[1])", sys.argv[1]]
-other = subprocess.run(opens, stderr=subprocess.PIPE, text=True)
-assert other.returncode != 0 and "InUseError" in other.stderr, other
-db.put(b"after", b"2", sync=True)
-db.close()
-child = os.fork()
-if child == 0:
-    with terrace.open_reader(sys.argv[1]) as reader:
-        assert reader.get(b"after") == b"2"
-    with terrace.open(sys.argv[1]) as db:
-        assert db.get(b"after") == b"2"
-    sys.exit(0)
-_, status = os.waitpid(child, 0)
-assert status == 0, status
-"""
-
-
-@pytest.mark.parametrize("end", ["with", "del", "exit", "write", "open"])
-def test_a_child_of_fork_leaves_the_store_to_its_parent(tmp_path, end):
-    path = str(tmp_path / "store")
-    started = subprocess.Popen([sys.executable, "-c", FORKS, path, end], start_new_session=True)
-    try:
-        assert started.wait(timeout=60) == 0
-    finally:
-        if started.poll() is None:
-            os.killpg(started.pid, signal.SIGKILL)
-    with terrace.open(path) as db:
-        assert list(db) == [(b"after", b"2"), (b"before", b"1")]
+def test_a_closed_snapshot_does_not_keep_its_store_open(tmp_path):
+    snapshot = terrace.open(tmp_path / "store").snapshot()
+    with pytest.raises(terrace.InUseError):
+        terrace.open(tmp_path / "store")
+    snapshot.close()
+    terrace.open(tmp_path / "store").close()
 
 
 def test_errors_name_the_place_and_the_kind(tmp_path):
