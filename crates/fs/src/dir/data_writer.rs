@@ -77,6 +77,9 @@ impl DataWriter {
             _ => end,
         };
         let at_once = cut.saturating_sub(size) as usize;
+        if self.node.kind == FileKind::Client {
+            self.allowance.check_room(bytes.len() as u64)?;
+        }
         if at_once > 0 {
             self.put_out(&bytes[..at_once])?;
         }

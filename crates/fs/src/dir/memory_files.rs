@@ -55,6 +55,7 @@ struct Disk {
     /// Handles that are open.
     handles: usize,
     handles_max: Option<usize>,
+    capacity: Option<ByteCount>,
     /// Files cannot be mapped.
     unmapped: bool,
     /// Of the handles, those that other parts of the program have.
@@ -93,6 +94,13 @@ impl MemoryFiles {
     #[must_use]
     pub fn with_handles(self, most: usize) -> Self {
         self.0.lock().handles_max = Some(most);
+        self
+    }
+
+    /// Allows all files together only this many bytes.
+    #[must_use]
+    pub fn with_capacity(self, capacity: ByteCount) -> Self {
+        self.0.lock().capacity = Some(capacity);
         self
     }
 
@@ -273,6 +281,12 @@ impl Disk {
         if is_full { Err(Errno::MFILE.into()) } else { Ok(()) }
     }
 
+    fn room(&self) -> Room {
+        let used: usize = self.names.values().map(|id| self.contents[id].now.len()).sum();
+        let total = self.capacity.unwrap_or(ByteCount::gib(1 << 10));
+        Room { total, available: ByteCount(total.0.saturating_sub(used as u64)) }
+    }
+
     fn find(&self, name: &str) -> io::Result<u64> {
         if self.directories.contains(name) {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "a directory"));
@@ -372,10 +386,7 @@ impl Files for MemoryFiles {
     }
 
     fn room(&self) -> io::Result<Room> {
-        let disk = self.0.lock();
-        let used: usize = disk.names.values().map(|id| disk.contents[id].now.len()).sum();
-        let total = ByteCount::gib(1 << 10);
-        Ok(Room { total, available: ByteCount(total.0.saturating_sub(used as u64)) })
+        Ok(self.0.lock().room())
     }
 
     fn handle_limit(&self) -> HandleLimit {
@@ -458,6 +469,14 @@ impl FileHandle for MemoryFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        {
+            let disk = self.disk.lock();
+            let size = disk.contents.get(&self.content).map_or(0, |content| content.now.len());
+            let growth = (offset + bytes.len() as u64).saturating_sub(size as u64);
+            if disk.capacity.is_some() && growth > disk.room().available.0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+        }
         self.alter(|content| {
             let (start, end) = (offset as usize, offset as usize + bytes.len());
             if content.now.len() < end {

@@ -2,7 +2,11 @@
 //!
 //! A reservation is a count of bytes, which the writers that use it count down. It is granted if
 //! the disk has this room in addition to other reservations, and to the bytes that its rank leaves
-//! to more urgent ranks. Writing does not look at the rank: no append is refused for it.
+//! to more urgent ranks.
+//!
+//! Tables and logs are written without a look at the rank: the engine reserves before. A client's
+//! file has no reservation, so an append to it is refused if the disk has not this room
+//! ([`Allowance::check_room`]). Otherwise files could take the room that deletes need.
 //!
 //! Other programs write to the same disk, so a reservation does not promise room. If the write of a
 //! file finds the disk or the quota full, it fails with `NoSpace`, with or without a reservation.
@@ -16,9 +20,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use terrace_env::ByteCount;
 use terrace_env::store::{Rank, Reservation, ReservedSpace, StoreError};
 
-use super::Files;
 use super::node::Node;
-use super::volume::Volume;
+use super::volume::{State, Volume};
+use super::{Files, Room};
 
 /// Bytes that each rank leaves to every more urgent rank: enough for a roll of the journal of ten
 /// thousand files.
@@ -45,8 +49,13 @@ pub(super) struct Allowance {
     rank: Rank,
     /// Bytes left of the reservation: spent bytes are not set aside any more.
     reserved: Option<Arc<AtomicU64>>,
+    /// Bytes for which there was room at the last look, and that were not written since.
+    seen: u64,
     volume: Arc<Volume>,
 }
+
+/// Most bytes that are written without another look at the room.
+const LOOK: u64 = 256 << 10;
 
 impl Allowance {
     pub(super) fn new(
@@ -61,7 +70,23 @@ impl Allowance {
             own.map(|own| Arc::clone(&own.left)).ok_or_else(foreign)
         };
         let reserved = reservation.map(own).transpose()?;
-        Ok(Self { rank, reserved, volume: Arc::clone(volume) })
+        Ok(Self { rank, reserved, seen: 0, volume: Arc::clone(volume) })
+    }
+
+    /// Checks that the disk has room for bytes without a reservation. Other writers may take it
+    /// meanwhile: up to [`LOOK`] bytes each.
+    pub(super) fn check_room(&mut self, bytes: u64) -> Result<(), StoreError> {
+        if self.reserved.is_some() || bytes <= self.seen {
+            self.seen = self.seen.saturating_sub(bytes);
+            return Ok(());
+        }
+        let room = room(&self.volume)?;
+        let available = available(room, &mut self.volume.lock(), self.rank)?;
+        if bytes > available.0 {
+            return Err(no_space(self.rank, ByteCount(bytes), available));
+        }
+        self.seen = available.0.min(bytes.max(LOOK)) - bytes;
+        Ok(())
     }
 
     /// Notes that bytes were written.
@@ -78,15 +103,7 @@ impl Allowance {
         let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
         if full.contains(&error.kind()) {
             let available = self.volume.files.room().map_or(ByteCount(0), |room| room.available);
-            let (rank, needed) = (self.rank, ByteCount(bytes as u64));
-            return StoreError::NoSpace {
-                rank,
-                needed,
-                available,
-                on_host: true,
-                empty: false,
-                device: None,
-            };
+            return no_space(self.rank, ByteCount(bytes as u64), available);
         }
         StoreError::io(format!("writing file {}", node.id), error)
     }
@@ -97,6 +114,22 @@ pub(super) fn kept(rank: Rank) -> u64 {
     STEP * rank as u64
 }
 
+/// Room of the disk in addition to reservations, and to the bytes that `rank` leaves.
+fn available(room: Room, state: &mut State, rank: Rank) -> Result<ByteCount, StoreError> {
+    state.check()?;
+    let taken = state.reserved() + kept(rank);
+    Ok(ByteCount(room.available.0.saturating_sub(taken)))
+}
+
+fn room(volume: &Volume) -> Result<Room, StoreError> {
+    let room = volume.files.room();
+    room.map_err(|error| volume.describe("asking for the space of", "", error))
+}
+
+fn no_space(rank: Rank, needed: ByteCount, available: ByteCount) -> StoreError {
+    StoreError::NoSpace { rank, needed, available, on_host: true, empty: false, device: None }
+}
+
 /// Sets space aside, if the disk has this room in addition to other reservations and the bytes that
 /// `rank` leaves.
 pub(super) fn reserve(
@@ -104,21 +137,11 @@ pub(super) fn reserve(
     rank: Rank,
     bytes: ByteCount,
 ) -> Result<Reservation, StoreError> {
-    let room = volume.files.room();
-    let room = room.map_err(|error| volume.describe("asking for the space of", "", error))?;
+    let room = room(volume)?;
     let mut state = volume.lock();
-    state.check()?;
-    let taken = state.reserved() + kept(rank);
-    let available = ByteCount(room.available.0.saturating_sub(taken));
+    let available = available(room, &mut state, rank)?;
     if bytes > available {
-        return Err(StoreError::NoSpace {
-            rank,
-            needed: bytes,
-            available,
-            on_host: true,
-            empty: false,
-            device: None,
-        });
+        return Err(no_space(rank, bytes, available));
     }
     let left = Arc::new(AtomicU64::new(bytes.0));
     let reserved = Arc::new(Reserved { volume: Arc::clone(volume), left });
@@ -126,7 +149,7 @@ pub(super) fn reserve(
     Ok(Reservation::new(reserved))
 }
 
-impl super::volume::State {
+impl State {
     /// Bytes that are set aside.
     pub(super) fn reserved(&mut self) -> u64 {
         self.reservations.retain(|reserved| reserved.strong_count() > 0);

@@ -5,6 +5,7 @@ mod conformance;
 mod crowd;
 mod cuts;
 mod damage;
+mod full;
 mod gathered;
 mod golden;
 mod handles;
