@@ -90,7 +90,19 @@ impl Engine {
     /// each wrote one in this order: they share groups and the wait for the medium. The answers are
     /// in the order of the batches.
     pub fn write_each(&self, writes: Vec<(Batch, Durability)>) -> Vec<Result<(), Error>> {
-        let answers = self.writer.write_each(writes).into_iter();
+        let unguarded = writes.into_iter().map(|(batch, durability)| (batch, durability, None));
+        let answers = self.writer.write_each(unguarded).into_iter();
+        answers.map(|answer| answer.map_err(|error| self.with_holders(error))).collect()
+    }
+
+    /// Commits transactions, each as by [`Transaction::commit`] and with its own durability, as if
+    /// as many threads each committed one in this order: they share groups and the wait for the
+    /// medium. The answers are in the order of the transactions.
+    pub fn commit_each(
+        &self,
+        transactions: Vec<(Transaction, Durability)>,
+    ) -> Vec<Result<(), Error>> {
+        let answers = Transaction::commit_each(&self.writer, transactions).into_iter();
         answers.map(|answer| answer.map_err(|error| self.with_holders(error))).collect()
     }
 

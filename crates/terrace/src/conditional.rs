@@ -88,6 +88,50 @@ impl Db {
         Ok(Transaction { inner, of, reads: handling.reads, durability: handling.durability })
     }
 
+    /// Commits transactions, as if as many threads committed one each, in this order: they share
+    /// the wait for the medium. Each has an answer of its own, in the order of the transactions. If
+    /// a transaction has read a key that one before it writes, it has a
+    /// [conflict](ErrorKind::Conflict).
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use terrace::{Db, ErrorKind, MemoryStore, Options};
+    /// # fn main() -> Result<(), terrace::Error> {
+    /// # let db = Db::open(Arc::new(MemoryStore::new()), Options::default())?;
+    /// let claim = |seat: &[u8], guest: &[u8]| -> Result<_, terrace::Error> {
+    ///     let transaction = db.transaction()?;
+    ///     assert!(!transaction.contains(seat)?);
+    ///     transaction.put(seat, guest)?;
+    ///     Ok(transaction)
+    /// };
+    /// let claims = vec![claim(b"7", b"ada")?, claim(b"8", b"grace")?, claim(b"7", b"alan")?];
+    /// let answers = db.commit_each(claims);
+    /// assert!(answers[0].is_ok() && answers[1].is_ok());
+    /// assert_eq!(answers[2].as_ref().unwrap_err().kind(), ErrorKind::Conflict);
+    /// assert_eq!(db.get(b"7")?.as_deref(), Some(&b"ada"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::OtherStore`] for a transaction of another store.
+    pub fn commit_each(&self, transactions: Vec<Transaction>) -> Vec<Result<(), Error>> {
+        let (mut own, mut answers) = (Vec::with_capacity(transactions.len()), Vec::new());
+        for Transaction { inner, of, durability, .. } in transactions {
+            let is_own = of == self.inner.identity;
+            answers.push(if is_own { None } else { Some(Err(Error::other_transaction())) });
+            if is_own {
+                own.push((inner, durability));
+            }
+        }
+        let mut committed = self.inner.engine.commit_each(own).into_iter();
+        let answer = |foreign: Option<_>| match foreign {
+            Some(error) => error,
+            None => Ok(committed.next().expect("an answer to each transaction")?),
+        };
+        answers.into_iter().map(answer).collect()
+    }
+
     /// Runs `attempt` in a transaction and commits it, repeatedly until the commit finds no
     /// [conflict](ErrorKind::Conflict), and returns its last result. An error of the attempt ends
     /// it, and nothing is written.

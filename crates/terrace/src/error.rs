@@ -60,6 +60,11 @@ impl Error {
         Self::new(ErrorKind::OtherStore, Misuse::OtherStore { name: name.into() })
     }
 
+    /// A transaction is not of the store that commits it.
+    pub(crate) fn other_transaction() -> Self {
+        Self::new(ErrorKind::OtherStore, Misuse::OtherTransaction)
+    }
+
     /// There is no key space of this name.
     pub(crate) fn unknown_key_space(name: &str, mut known: Vec<String>) -> Self {
         let (name, more) = (name.into(), known.len().saturating_sub(NAMES_MAX));
@@ -238,6 +243,8 @@ enum Misuse {
          used with; ask that one for it, by `key_space`"
     )]
     OtherStore { name: String },
+    #[error("a transaction: expected one of this opening of the store, found one of another")]
+    OtherTransaction,
     #[error(
         "the key space {name:?}: expected one of {}{}, found none of this name; \
          `create_key_space` makes it",

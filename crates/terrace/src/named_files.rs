@@ -241,6 +241,23 @@ impl NamedFiles {
         self.commit_named(transaction, writer.id(), names)
     }
 
+    /// Ends files that were [begun](Self::begin), and gives each of them a name, by one
+    /// transaction: all of them are published, or none.
+    pub fn publish_each(
+        &self,
+        files: &mut [(&mut dyn FileWriter, &str, &NewFile)],
+    ) -> Result<(), StoreError> {
+        let mut transaction = Transaction::new();
+        for (writer, name, file) in &mut *files {
+            check_name(name)?;
+            writer.finish()?;
+            transaction.seal(writer.id(), annotation(file.hint, file.modified));
+            Self::take_name(&mut transaction, writer.id(), name);
+        }
+        let _turn = self.turns.take(files.iter().map(|(_, name, _)| *name));
+        self.store.commit(transaction)
+    }
+
     /// Ends a file: it is durable, and takes no more bytes.
     pub fn seal(
         &self,

@@ -174,6 +174,28 @@ fn logs_of_a_lifetime_count_once_and_until_they_are_placed_elsewhere() {
 }
 
 #[test]
+fn files_are_published_together_or_not_at_all() {
+    let files = files();
+    let begun = |bytes: &[u8]| {
+        let mut writer = files.begin(&NEW).unwrap();
+        writer.append(bytes).unwrap();
+        writer
+    };
+    write(&files, "b", b"old");
+    let (mut one, mut other) = (begun(b"one"), begun(b"other"));
+    files.publish_each(&mut [(&mut *one, "a", &NEW), (&mut *other, "b", &NEW)]).unwrap();
+    assert_eq!((read(&files, "a"), read(&files, "b")), (b"one".to_vec(), b"other".to_vec()));
+    assert_eq!(files.all().len(), 2);
+    // One of them was published before.
+    let mut third = begun(b"third");
+    let both = files.publish_each(&mut [(&mut *third, "c", &NEW), (&mut *one, "d", &NEW)]);
+    assert!(matches!(both, Err(StoreError::WrongState { .. })), "{both:?}");
+    assert!(files.find("c").is_err() && files.find("d").is_err());
+    files.publish_each(&mut [(&mut *third, "c", &NEW)]).unwrap();
+    assert_eq!(read(&files, "c"), b"third");
+}
+
+#[test]
 fn a_file_that_is_begun_is_found_when_it_is_published() {
     let files = files();
     write(&files, "a", b"old");

@@ -26,7 +26,7 @@ use crate::expiry::Shown;
 use crate::key::{self, KeySpaceId, check_sizes};
 use crate::read::{Reader, Snapshot};
 use crate::write::{Guard, KeyRanges, ReadSet, Writer};
-use crate::{Bounds, Durability, Error, ReadOptions};
+use crate::{Batch, Bounds, Durability, Error, ReadOptions};
 
 /// Several reads and writes that take effect as if they were done at once. If it is dropped without
 /// a [`commit`](Self::commit), it has written nothing.
@@ -233,7 +233,7 @@ impl Transaction {
     /// Deletes the keys of the range, at the commit: one write, and no read of the range.
     pub fn delete_range(&self, space: KeySpaceId, bounds: &Bounds) -> Result<(), Error> {
         // A batch checks the bounds.
-        let mut batch = crate::Batch::new();
+        let mut batch = Batch::new();
         batch.delete_range(space, bounds);
         batch.defect()?;
         if batch.is_empty() {
@@ -251,27 +251,52 @@ impl Transaction {
     /// Applies the writes, if no key that was read has changed; otherwise the error is
     /// [`Error::Conflict`], and nothing is applied.
     pub fn commit(self, durability: Durability) -> Result<(), Error> {
-        let Self { reader, writer, snapshot, state } = self;
-        let (batch, guard) = {
-            let mut state = state.lock();
-            if state.writes.is_empty() {
-                return writer.tree.check_open();
-            }
-            for (start, end) in std::mem::take(&mut state.scans).into_values() {
-                state.reads.add_range(start, end);
-            }
-            state.count();
-            let batch = std::mem::take(&mut state.writes).batch();
-            let none = writer.memory.transaction();
-            let memory = std::mem::replace(&mut state.memory, none);
-            let reads = std::mem::take(&mut state.reads);
-            (batch, Guard::new(reads, snapshot.sequence(), Some(memory)))
+        let Some((batch, guard)) = self.take_writes() else {
+            return self.writer.tree.check_open();
         };
-        // The snapshot lives until the guard has been checked.
-        let written = writer.write_guarded(batch, durability, guard);
+        let written = self.writer.write_guarded(batch, durability, guard);
+        let Self { reader, writer, snapshot, .. } = self;
+        // It lives until the guard has been checked.
         drop(snapshot);
         let holders = |of_logs| reader.readers.space_holders(&*writer.room.store, of_logs);
         written.map_err(|error| error.with_holders(holders))
+    }
+
+    /// Commits transactions of one store together, in their order; the answers are in that order.
+    pub(crate) fn commit_each(
+        writer: &Writer,
+        transactions: Vec<(Self, Durability)>,
+    ) -> Vec<Result<(), Error>> {
+        let taken: Vec<_> = transactions.iter().map(|(one, _)| one.take_writes()).collect();
+        let is_writing: Vec<bool> = taken.iter().map(Option::is_some).collect();
+        let writes = taken.into_iter().zip(&transactions).filter_map(|(taken, (_, durability))| {
+            taken.map(|(batch, guard)| (batch, *durability, Some(guard)))
+        });
+        let mut written = writer.write_each(writes).into_iter();
+        // The snapshots live until the guards have been checked.
+        drop(transactions);
+        let answer = |is_writing| match is_writing {
+            true => written.next().expect("an answer to each write"),
+            false => writer.tree.check_open(),
+        };
+        is_writing.into_iter().map(answer).collect()
+    }
+
+    /// The writes and their condition; `None` if there are no writes.
+    fn take_writes(&self) -> Option<(Batch, Guard)> {
+        let mut state = self.state.lock();
+        if state.writes.is_empty() {
+            return None;
+        }
+        for (start, end) in std::mem::take(&mut state.scans).into_values() {
+            state.reads.add_range(start, end);
+        }
+        state.count();
+        let batch = std::mem::take(&mut state.writes).batch();
+        let none = self.writer.memory.transaction();
+        let memory = std::mem::replace(&mut state.memory, none);
+        let reads = std::mem::take(&mut state.reads);
+        Some((batch, Guard::new(reads, self.snapshot.sequence(), Some(memory))))
     }
 }
 

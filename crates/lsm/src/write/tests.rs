@@ -180,8 +180,8 @@ fn batches_that_are_given_together_take_effect_in_their_order_and_have_answers_o
     runner::simulate(1, || {
         let rig = Rig::new(MemoryStore::new(), options());
         let each = |batches: Vec<Batch>| {
-            let writes = batches.into_iter().map(|batch| (batch, Durability::Gathered));
-            let answers = rig.writer.write_each(writes.collect());
+            let writes = batches.into_iter().map(|batch| (batch, Durability::Gathered, None));
+            let answers = rig.writer.write_each(writes);
             answers.iter().map(Result::is_ok).collect::<Vec<_>>()
         };
         let (again, last) = ([put(1, 10), delete(1), put(1, 10)], [put(3, 10), delete(3)]);

@@ -90,11 +90,17 @@ impl Writer {
     }
 
     /// Writes batches as if as many threads each wrote one, and queued them in this order. Each is
-    /// applied as a whole, has an answer of its own, and its own durability.
-    pub(crate) fn write_each(&self, writes: Vec<(Batch, Durability)>) -> Vec<Result<(), Error>> {
-        let prepare = |(batch, durability)| {
+    /// applied as a whole, if its guard holds, has an answer of its own, and its own durability.
+    pub(crate) fn write_each(
+        &self,
+        writes: impl IntoIterator<Item = (Batch, Durability, Option<Guard>)>,
+    ) -> Vec<Result<(), Error>> {
+        let prepare = |(batch, durability, mut guard): (_, _, Option<Guard>)| {
+            if let Some(guard) = &mut guard {
+                self.groups.check_ahead(guard)?;
+            }
             let batch = self.prepare(batch, durability)?;
-            Ok(batch.map(|batch| (batch, durability)))
+            Ok(batch.map(|batch| (batch, durability, guard.map(Box::new))))
         };
         let prepared: Vec<Result<_, Error>> = writes.into_iter().map(prepare).collect();
         let (mut unqueued, queue) = (Vec::with_capacity(prepared.len()), self.lane.queue());
@@ -102,8 +108,8 @@ impl Writer {
         let mut answers: Vec<Option<Result<(), Error>>> = Vec::with_capacity(prepared.len());
         for prepared in prepared {
             let admitted = prepared.and_then(|prepared| {
-                let Some((batch, durability)) = prepared else { return Ok(None) };
-                self.admit(&queue, batch, durability, None).map(Some)
+                let Some((batch, durability, guard)) = prepared else { return Ok(None) };
+                self.admit(&queue, batch, durability, guard).map(Some)
             });
             let admitted = admitted.map(|admitted| admitted.map(|batch| unqueued.push(batch)));
             answers.push(admitted.map_or_else(

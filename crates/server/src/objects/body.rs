@@ -1,9 +1,11 @@
 //! Bodies: [`NewBody`], a file that is being written, and [`StoredBody`], the bytes of an object
 //! for a reader.
 //!
-//! A new body is discarded with its writer, until it is sealed. A stored body has opened all its
-//! files: it stays readable when the object is overwritten or deleted. Each read takes at most a
-//! chunk into memory, and checks the whole chunk.
+//! A new body is discarded with its writer, until it is published ([`Groups`]). On a disk its first
+//! bytes, at most one write of the disk, are held back in memory until more come, or the body ends.
+//!
+//! A stored body has opened all its files: it stays readable when the object is overwritten or
+//! deleted. Each read takes at most a chunk into memory, and checks the whole chunk.
 //!
 //! One thread at a time uses a new body; any thread reads a stored one.
 
@@ -15,12 +17,21 @@ use terrace::fs::{NamedFiles, NewFile};
 use terrace_env::store::{FileKind, FileReader, FileWriter, PlacementHint, Rank};
 use terrace_env::{ByteCount, Cause, checksum};
 
+use super::groups::Groups;
+use super::moving::{Move, Moving};
 use super::sweep::{is_body, name_of};
 use super::{CHUNK, Fault, Segment};
+
+/// Most bytes that are held back. A write of a disk is as large.
+const HELD_MAX: usize = 1 << 20;
 
 /// A body that is being written to a file.
 pub struct NewBody {
     writer: Box<dyn FileWriter>,
+    /// All puts on their way, and this one while it is being written.
+    moving: (Arc<Moving>, Option<Move>),
+    /// Bytes that are held back.
+    held: Option<Vec<u8>>,
     file: NewFile,
     size: u64,
     checksums: Vec<u32>,
@@ -40,7 +51,7 @@ pub struct Written {
 impl NewBody {
     /// Begins a file for a body of at most `size` bytes, if that is known.
     pub(super) fn begin(
-        files: &NamedFiles,
+        (files, groups): (&NamedFiles, &Groups),
         hint: PlacementHint,
         size: Option<u64>,
         modified: u64,
@@ -49,7 +60,9 @@ impl NewBody {
         let file = NewFile { kind: FileKind::Client, hint, size, rank: Rank::Log, modified };
         let writer = files.begin(&file)?;
         let (checksums, partial, md5) = (Vec::new(), (0, 0), Md5::new());
-        Ok(Self { writer, file, size: 0, checksums, partial, md5 })
+        let moving = (Arc::clone(groups.moving()), None);
+        let held = groups.on_disk().then(Vec::new);
+        Ok(Self { writer, moving, held, file, size: 0, checksums, partial, md5 })
     }
 
     /// Bytes that were appended.
@@ -60,7 +73,9 @@ impl NewBody {
 
     /// Appends bytes.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), Fault> {
-        self.writer.append(bytes)?;
+        let (moving, own) = &mut self.moving;
+        own.get_or_insert_with(|| moving.begin());
+        self.take(bytes)?;
         self.md5.update(bytes);
         self.size += bytes.len() as u64;
         let mut rest = bytes;
@@ -77,6 +92,30 @@ impl NewBody {
         Ok(())
     }
 
+    /// Holds bytes back, or appends them to the file.
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        if let Some(held) = &mut self.held
+            && held.len() + bytes.len() <= HELD_MAX
+        {
+            held.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.append_held()?;
+        Ok(self.writer.append(bytes)?)
+    }
+
+    fn append_held(&mut self) -> Result<(), Fault> {
+        match self.held.take() {
+            Some(held) => Ok(self.writer.append(&held)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether nothing of it has a place yet.
+    pub(super) fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
     /// MD5 of the bytes so far.
     #[must_use]
     pub fn md5(&self) -> [u8; 16] {
@@ -85,18 +124,37 @@ impl NewBody {
 
     /// Waits for the writes in flight. Another writer can take the open zone meanwhile.
     pub fn rest(&mut self) -> Result<(), Fault> {
+        self.moving.1 = None;
         Ok(self.writer.rest()?)
     }
 
-    /// Seals the file under its name, durably.
-    pub(super) fn seal(mut self, files: &NamedFiles) -> Result<Written, Fault> {
-        let id = self.writer.id();
-        files.publish(&mut *self.writer, &[&name_of(id)], &self.file)?;
+    /// Writes the end of the body, which then takes no more bytes.
+    pub(super) fn finish(&mut self) -> Result<(), Fault> {
+        self.append_held()?;
+        self.writer.finish()?;
+        self.moving.1 = None;
         if self.partial.1 > 0 {
             self.checksums.push(self.partial.0);
+            self.partial = (0, 0);
         }
-        let segment = Segment { file: id, size: self.size, checksums: self.checksums };
-        Ok(Written { segment, md5: self.md5.finalize().into() })
+        Ok(())
+    }
+
+    /// Name of its file.
+    pub(super) fn name(&self) -> String {
+        name_of(self.writer.id())
+    }
+
+    /// The file of a finished body, for its publication.
+    pub(super) fn unpublished(&mut self) -> (&mut dyn FileWriter, &NewFile) {
+        (&mut *self.writer, &self.file)
+    }
+
+    /// The file of a published body.
+    pub(super) fn written(self) -> Written {
+        let (file, md5) = (self.writer.id(), self.md5.finalize().into());
+        let segment = Segment { file, size: self.size, checksums: self.checksums };
+        Written { segment, md5 }
     }
 }
 

@@ -96,16 +96,18 @@ impl Objects {
             checksum,
             attributes,
         };
-        let (record, bytes) = match body {
-            Body::Bytes(bytes, md5) => (of(bytes.len() as u64, md5, Place::Entry), Some(bytes)),
+        let (record, bytes, member) = match body {
+            Body::Bytes(bytes, md5) => {
+                (of(bytes.len() as u64, md5, Place::Entry), Some(bytes), None)
+            }
             Body::File(body) => {
-                let written = body.seal(&self.files)?;
+                let (written, member) = self.groups.publish(body, &self.files)?;
                 let size = written.segment.size;
-                (of(size, written.md5, Place::Files(vec![written.segment])), None)
+                (of(size, written.md5, Place::Files(vec![written.segment])), None, Some(member))
             }
         };
         let value = record.encode();
-        let changed = self.change(|entries| {
+        let changed = self.change_as(member, |entries| {
             check_bucket(entries, bucket)?;
             let old = found_in(entries, bucket, name)?;
             condition.check(name, old.as_ref())?;

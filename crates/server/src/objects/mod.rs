@@ -8,6 +8,7 @@
 //! - *Whole or absent.* The body comes first: its files are sealed, which makes their bytes
 //!   durable. Then one transaction of the store writes the entry that names them, durably. So an
 //!   entry names only whole files. A small body is in the same batch as its entry.
+//!   Bodies that become whole at the same time share both ([`groups`]).
 //! - *Acknowledged.* A put returns after that transaction. A delete returns after the entry is gone
 //!   durably.
 //! - *Nothing left.* A file is removed after the transaction that removes its name from all
@@ -31,11 +32,14 @@
 mod attributes;
 mod body;
 mod change;
+mod company;
 mod fault;
 #[cfg(test)]
 mod fuzz;
+mod groups;
 mod key;
 mod listing;
+mod moving;
 #[expect(clippy::module_inception, reason = "the file is named after its type")]
 mod objects;
 mod origin;

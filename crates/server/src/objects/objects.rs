@@ -8,6 +8,8 @@ use terrace::{Bounds, Db, Durability, ErrorKind, KeySpace, TransactionKeySpace};
 use terrace_env::runner;
 
 use super::body::{NewBody, StoredBody};
+use super::company::Member;
+use super::groups::Groups;
 use super::record::{BucketRecord, ObjectRecord, Place};
 use super::segment::Segment;
 use super::streams::Streams;
@@ -34,6 +36,7 @@ pub struct Objects {
     pub(super) space: KeySpace,
     pub(super) files: NamedFiles,
     pub(super) options: ObjectsOptions,
+    pub(super) groups: Groups,
     streams: Streams,
 }
 
@@ -63,7 +66,8 @@ impl Objects {
         let space = db.create_key_space(KEY_SPACE)?;
         let files = db.files();
         let streams = Streams::on(db.fs().map(|fs| &**fs));
-        let objects = Self { db, space, files, options, streams };
+        let groups = Groups::new(files.store().rotational());
+        let objects = Self { db, space, files, options, groups, streams };
         let mut swept = objects.sweep()?;
         swept.uploads = objects.forget_old_uploads()?;
         Ok((objects, swept))
@@ -84,12 +88,25 @@ impl Objects {
     /// Makes a change in a transaction, and again for each conflict. It is durable then.
     pub(super) fn change<T>(
         &self,
+        attempt: impl FnMut(&TransactionKeySpace<'_>) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        self.change_as(None, attempt)
+    }
+
+    /// The same for a put with a member of a group: the first attempt is committed with the group.
+    pub(super) fn change_as<T>(
+        &self,
+        mut member: Option<Member>,
         mut attempt: impl FnMut(&TransactionKeySpace<'_>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         loop {
             let transaction = self.db.transaction()?;
             let done = attempt(&transaction.key_space(&self.space)?)?;
-            match transaction.commit_with(Durability::Synced) {
+            let committed = match member.take() {
+                Some(member) => member.commit(&self.db, transaction),
+                None => transaction.commit_with(Durability::Synced),
+            };
+            match committed {
                 Ok(()) => return Ok(done),
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 Err(error) => return Err(error.into()),
@@ -156,7 +173,7 @@ impl Objects {
     /// Begins a body for a bucket that is larger than an entry may be; its size, if that is known.
     pub fn begin_body(&self, bucket: &str, size: Option<u64>) -> Result<NewBody, Fault> {
         let hint = self.streams.hint(bucket, size.unwrap_or(u64::MAX));
-        NewBody::begin(&self.files, hint, size, runner::date().0)
+        NewBody::begin((&self.files, &self.groups), hint, size, runner::date().0)
     }
 
     /// Metadata of an object.

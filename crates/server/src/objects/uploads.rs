@@ -103,12 +103,12 @@ impl Objects {
         body: NewBody,
         checksum: Option<Checksum>,
     ) -> Result<PartRecord, Fault> {
-        let written = body.seal(&self.files)?;
+        let (written, member) = self.groups.publish(body, &self.files)?;
         let (md5, segment) = (written.md5, written.segment);
         let record = PartRecord { modified: runner::date().0, md5, segment, checksum };
         let value = record.encode();
         let place = key::part(id, number);
-        let changed = self.change(|entries| {
+        let changed = self.change_as(Some(member), |entries| {
             check_upload(entries, bucket, name, id)?;
             let old = entries.get(&place)?;
             let old = old.map(|value| PartRecord::decode(&value)).transpose()?;

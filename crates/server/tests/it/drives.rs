@@ -128,14 +128,14 @@ fn sequential(name: &'static str, size: u64, connections: u64) -> (f64, f64) {
 fn large_objects_are_written_at_the_rate_of_the_drive() {
     for (name, size, connections, least) in [
         ("wd-zn540", LARGE, 1, 0.95),
-        // Each put seeks to the journal and to the log, and back.
+        // Each group of puts seeks to the journal and to the log, and back.
         ("hgst-hsh721414al", LARGE, 1, 0.75),
-        ("hgst-hsh721414al", LARGE, 4, 0.75),
-        ("hgst-hsh721414al", LARGE, 16, 0.75),
+        ("hgst-hsh721414al", LARGE, 4, 0.82),
+        ("hgst-hsh721414al", LARGE, 16, 0.82),
         ("hgst-hsh721414al", 16 * LARGE, 1, 0.97),
         ("hgst-hsh721414al", 16 * LARGE, 4, 0.95),
         ("hgst-hsh721414al", LARGE / 16, 1, 0.15),
-        ("hgst-hsh721414al", LARGE / 16, 16, 0.4),
+        ("hgst-hsh721414al", LARGE / 16, 16, 0.7),
     ] {
         let (of_rate, of_bytes) = sequential(name, size, connections);
         println!(

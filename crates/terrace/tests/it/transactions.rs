@@ -69,6 +69,60 @@ fn money_that_threads_move_between_key_spaces_is_neither_lost_nor_made() {
 }
 
 #[test]
+fn transactions_that_are_committed_together_have_answers_of_their_own() {
+    let (db, other) = (memory(), memory());
+    db.put(b"read", b"1").unwrap();
+    let begin = |key: &[u8]| {
+        let transaction = db.transaction().unwrap();
+        transaction.get(b"read").unwrap();
+        transaction.put(key, b"2").unwrap();
+        transaction
+    };
+    let scanning = db.transaction().unwrap();
+    assert_eq!(scanning.scan(b"x".to_vec()..).unwrap().count(), 0);
+    scanning.put(b"after", b"2").unwrap();
+    let empty = db.transaction().unwrap();
+    empty.get(b"read").unwrap();
+    let foreign = other.transaction().unwrap();
+    foreign.put(b"foreign", b"2").unwrap();
+    // The third one writes what the later ones have read.
+    let all = vec![begin(b"a"), empty, begin(b"read"), foreign, begin(b"x"), scanning];
+    let kinds: Vec<_> = db.commit_each(all).into_iter().map(|one| one.err()).collect();
+    let kinds: Vec<_> = kinds.iter().map(|one| one.as_ref().map(terrace::Error::kind)).collect();
+    let (conflict, foreign) = (Some(ErrorKind::Conflict), Some(ErrorKind::OtherStore));
+    assert_eq!(kinds, [None, None, None, foreign, conflict, None]);
+    let value = |key: &[u8]| db.get(key).unwrap();
+    assert!(value(b"a").is_some() && value(b"after").is_some());
+    assert!(value(b"x").is_none() && other.get(b"foreign").unwrap().is_none());
+    assert!(db.commit_each(Vec::new()).is_empty());
+    db.clone().close().unwrap();
+    let late = db.transaction().map(|transaction| db.commit_each(vec![transaction]));
+    assert!(late.is_err() || late.unwrap()[0].is_err(), "the store is closed");
+}
+
+#[test]
+fn transactions_that_are_committed_together_share_the_syncs_of_the_log() {
+    runner::simulate(1, || {
+        let drive = Emulator::in_memory(Geometry::uniform(ByteCount::mib(1), 64), 1).unwrap();
+        let drive = Arc::new(drive);
+        let format = FormatOptions::default();
+        let db = Db::create_device(drive.clone(), &format, Options::default()).unwrap();
+        let db = db.with_durability(Durability::Synced);
+        let before = drive.io().writes.iter().sum::<u64>();
+        let begin = |number: u8| {
+            let transaction = db.transaction().unwrap();
+            transaction.put(&[number], b"value").unwrap();
+            transaction
+        };
+        let answers = db.commit_each((0..50).map(begin).collect());
+        assert!(answers.iter().all(Result::is_ok));
+        let writes = drive.io().writes.iter().sum::<u64>() - before;
+        assert!(writes <= 3, "{writes} writes for 50 transactions");
+        db.close().unwrap();
+    });
+}
+
+#[test]
 fn a_conflict_is_an_error_of_its_kind_with_the_key() {
     let db = memory();
     let users = db.create_key_space("users").unwrap();
