@@ -65,6 +65,10 @@ pub struct Arguments {
     /// Answer requests below /-/ to clients of other machines, too
     #[arg(long)]
     pub admin_open: bool,
+    /// Take the name before this domain for the bucket: `bucket.example.org` for `example.org`. May
+    /// be given again
+    #[arg(long, value_name = "NAME")]
+    pub domain: Vec<String>,
     /// Log events of this kind and above: error, warn, info, debug, trace
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log: tracing::Level,
@@ -122,6 +126,7 @@ impl Arguments {
             piece_time_max: Duration::from_secs(self.piece_time),
             end_max: Duration::from_secs(self.end_time),
             admin_open: self.admin_open,
+            domains: self.domain.clone(),
             title: self.title(),
         })
     }

@@ -7,7 +7,7 @@
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-use rustix::process::Signal;
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -22,6 +22,9 @@ use crate::failure::Failure;
 use crate::notify::{READY, STOPPING, notify};
 use crate::place;
 use crate::server::Server;
+
+/// Most files that the process asks for.
+const DESCRIPTORS: u64 = 65_536;
 
 /// Serves as the arguments say.
 pub fn serve(arguments: &Arguments) -> ExitCode {
@@ -53,6 +56,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.is_in_the_clear() {
         tracing::warn!("no TLS: others on the way can read objects");
     }
+    raise_descriptors();
     let threads = usize::from(arguments.threads);
     let runtime = runtime(threads)?;
     let entered = runtime.enter();
@@ -83,6 +87,17 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         tracing::info!(cut_off, "closed");
         Ok(())
     })
+}
+
+/// Raises the number of files that the process may open to the most that it may ask for, and
+/// [`DESCRIPTORS`] at most: the usual limit of 1,024 is for programs that call `select`.
+fn raise_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(DESCRIPTORS).min(DESCRIPTORS);
+    if limit.current.is_some_and(|current| current < most) {
+        // Without effect where it is not allowed.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), ..limit });
+    }
 }
 
 /// A runtime with a limited number of threads that may wait for the store.

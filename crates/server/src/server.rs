@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use rustix::process::Resource;
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::S3ServiceBuilder;
 use terrace::Db;
@@ -23,13 +24,11 @@ use tokio::{task, time};
 
 use crate::access::{Check, Keys};
 use crate::admin::Admin;
-use crate::http::{Front, Limits, Listener, TlsError, acceptor};
+use crate::http::{Front, Hosts, Limits, Listener, TlsError, XML_MAX, acceptor};
+use crate::mending::mend;
 use crate::metrics::Metrics;
 use crate::objects::{Fault, Objects, ObjectsOptions, Swept};
 use crate::s3::{Operations, Places};
-
-/// Most bytes of the XML of a request: 1,000 keys of 1 KiB, or 10,000 parts, and their tags.
-const XML_MAX: usize = 4 << 20;
 
 /// How a store is served.
 #[derive(Debug)]
@@ -59,6 +58,8 @@ pub struct ServerOptions {
     pub end_max: Duration,
     /// Whether `/-/` answers clients elsewhere.
     pub admin_open: bool,
+    /// Domains: `bucket.example.org` is a bucket below `example.org`.
+    pub domains: Vec<String>,
     /// The name of the store, for people: the title of the live page.
     pub title: String,
 }
@@ -78,6 +79,7 @@ impl Default for ServerOptions {
             piece_time_max: Duration::from_secs(60),
             end_max: Duration::from_secs(30),
             admin_open: false,
+            domains: Vec::new(),
             title: String::new(),
         }
     }
@@ -134,7 +136,7 @@ impl Server {
         let metrics = Arc::new(Metrics::default());
         let front = front(&objects, &metrics, &options);
         let limits = Limits {
-            connections_max: options.connections_max,
+            connections_max: connections(options.connections_max),
             idle_max: options.idle_max,
             end_max: options.end_max,
         };
@@ -165,15 +167,30 @@ impl Server {
     /// connections that were cut off.
     pub async fn run(self, ends: watch::Receiver<bool>) -> Result<usize, terrace::Error> {
         let forgetting = tokio::spawn(forget(Arc::clone(&self.objects), self.forget_every));
+        let mending = tokio::spawn(mend(self.objects.db().clone(), MEND_EVERY));
         let cut_off = self.listener.serve(ends).await;
         forgetting.abort();
+        mending.abort();
         let db = self.objects.db().clone();
         let closed = task::spawn_blocking(move || db.close()).await;
         closed.expect("a close does not panic").map(|()| cut_off)
     }
 }
 
+/// Open connections: at most half of the descriptors of the process. The store needs the others; it
+/// stops writing when it finds none.
+fn connections(wanted: usize) -> usize {
+    let descriptors = rustix::process::getrlimit(Resource::Nofile).current;
+    let most = descriptors.map_or(usize::MAX, |all| (all as usize / 2).saturating_sub(16).max(1));
+    if wanted > most {
+        tracing::warn!(wanted, most, "fewer connections: the process may open too few files");
+    }
+    wanted.min(most)
+}
+
 const HOUR: Duration = Duration::from_secs(3600);
+/// Time between two looks whether the store has stopped.
+const MEND_EVERY: Duration = Duration::from_secs(5);
 
 /// Forgets old uploads once in a while.
 async fn forget(objects: Arc<Objects>, every: Duration) {
@@ -197,6 +214,8 @@ fn front(objects: &Arc<Objects>, metrics: &Arc<Metrics>, options: &ServerOptions
     let check = Check::new(Arc::clone(&options.keys));
     builder.set_auth(check.clone());
     builder.set_access(check);
+    let hosts = Hosts::below(&options.domains);
+    builder.set_host(hosts.clone());
     let mut config = S3Config::default();
     config.xml_max_body_size = XML_MAX;
     builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(config))));
@@ -205,5 +224,6 @@ fn front(objects: &Arc<Objects>, metrics: &Arc<Metrics>, options: &ServerOptions
     let admin = Admin { objects, metrics: of, is_open, title, feed: OnceLock::new() };
     let admin = Arc::new(admin);
     let (service, metrics) = (builder.build(), Arc::clone(metrics));
-    Front { service, admin, metrics, is_without_keys, idle_max: options.idle_max }
+    let idle_max = options.idle_max;
+    Front { service, admin, metrics, is_without_keys, idle_max, hosts }
 }

@@ -343,7 +343,10 @@ impl Target {
                     "; no process offers a live window to it; `terrace get`, `scan` and `stats` \
                      read {path} meanwhile with --alone"
                 ),
-                Err(error) => format!("; its live window cannot be used: {error}"),
+                Err(error) => format!(
+                    "; its live window cannot be used: {error}; `terrace get`, `scan` and `stats` \
+                     read {path} meanwhile with --alone"
+                ),
             };
         }
         failure

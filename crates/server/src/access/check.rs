@@ -102,7 +102,7 @@ impl S3Access for Check {
         let rights = match (context.credentials(), note.0.rights.get()) {
             (None, Some(granted)) => Arc::clone(granted),
             (None, None) if self.keys.is_empty() => {
-                signed::check_unsigned(context.headers())?;
+                signed::check_unsigned(context.uri(), context.headers())?;
                 Arc::clone(&self.everything)
             }
             (None, None) => return Err(denied()),

@@ -1,19 +1,24 @@
 //! Rules of signatures that the library, which computes them, does not keep.
 //!
-//! - Each header `x-amz-*` must be signed. Without this rule, the holder of a presigned URL for a
-//!   put could add the name of a source, and copy any object that the key may read. The time and
-//!   the digest of the body are part of each signature that needs them.
+//! - Each header `x-amz-*` must be signed, or stand in the query of a presigned URL. Without this
+//!   rule, the holder of a presigned URL for a put could add the name of a source, and copy any
+//!   object that the key may read. The time and the digest of the body are part of each signature
+//!   that needs them.
 //! - A presigned URL of version 4 holds for seven days at most.
 //! - Version 2 is taken in presigned URLs alone, because a header signed by it never expires. It
 //!   signs all headers `x-amz-*`.
-//! - The name of a parameter has no escapes. The library reads `X-Amz%2DSignature` as the name of a
-//!   signature, and these rules would not find it.
+//! - The name of a parameter has no escapes, in requests without a signature, too. The library
+//!   reads `X-Amz%2DSignature` as the name of a signature, and these rules would not find it. Nor
+//!   would other checks of the server find `upload%49d`.
 //! - A body in chunks needs a signature. Without one, the library would keep the frames of the
 //!   chunks in the object.
 
 use hyper::Uri;
-use hyper::header::{AUTHORIZATION, HeaderMap};
+use hyper::header::{AUTHORIZATION, CONTENT_ENCODING, HeaderMap, HeaderValue};
 use s3s::{S3Error, S3ErrorCode, S3Result};
+
+use crate::http::is_hoisted;
+use crate::query::parameters;
 
 /// Longest time of a presigned URL, in seconds.
 const EXPIRES_MAX: u64 = 7 * 86_400;
@@ -27,12 +32,8 @@ pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> S3Result<()> {
         let message = "expected a signature of version 4: AWS4-HMAC-SHA256";
         return Err(S3Error::with_message(S3ErrorCode::InvalidRequest, message));
     }
+    check_names(uri)?;
     let text = uri.query().unwrap_or_default();
-    let mut names = text.split('&').filter_map(|pair| pair.split('=').next());
-    if let Some(name) = names.find(|name| name.contains(['%', '+'])) {
-        let message = format!("expected the name of a parameter without escapes, found {name}");
-        return Err(S3Error::with_message(S3ErrorCode::InvalidRequest, message));
-    }
     let query = |name| value_in(text, name);
     if query("Signature").is_some() {
         return Ok(());
@@ -45,11 +46,16 @@ pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> S3Result<()> {
             return Err(S3Error::with_message(code, message));
         }
     }
-    let names = headers.keys().map(|name| name.as_str());
-    let mut ours = names.filter(|name| name.starts_with("x-amz-") && !IMPLIED.contains(name));
-    match ours.find(|name| !is_signed(name, uri, headers)) {
+    let given = headers.iter().map(|(name, value)| (name.as_str(), value));
+    let mut ours = given.filter(|(name, _)| name.starts_with("x-amz-") && !IMPLIED.contains(name));
+    let is_presigned = query("X-Amz-Signature").is_some();
+    let is_foreign = |(name, value): &(&str, &HeaderValue)| {
+        let is_hoisted = || is_presigned && is_hoisted(name, value, uri);
+        !is_signed(name, uri, headers) && !is_hoisted()
+    };
+    match ours.find(is_foreign) {
         None => Ok(()),
-        Some(name) => {
+        Some((name, _)) => {
             let message = format!("{name}: expected a signed header");
             Err(S3Error::with_message(S3ErrorCode::AccessDenied, message))
         }
@@ -68,10 +74,27 @@ pub(crate) fn is_signed(name: &str, uri: &Uri, headers: &HeaderMap) -> bool {
     signed.is_some_and(|names| names.split(';').any(|one| one.eq_ignore_ascii_case(name)))
 }
 
+/// Checks the names of the parameters.
+fn check_names(uri: &Uri) -> S3Result<()> {
+    let mut names = parameters(uri.query().unwrap_or_default()).map(|(name, _)| name);
+    match names.find(|name| name.contains(['%', '+'])) {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("expected the name of a parameter without escapes, found {name}");
+            Err(S3Error::with_message(S3ErrorCode::InvalidRequest, message))
+        }
+    }
+}
+
 /// Checks a request without a signature.
-pub(super) fn check_unsigned(headers: &HeaderMap) -> S3Result<()> {
+pub(super) fn check_unsigned(uri: &Uri, headers: &HeaderMap) -> S3Result<()> {
+    check_names(uri)?;
     let digest = headers.get("x-amz-content-sha256").map(|value| value.as_bytes());
-    if digest.is_some_and(|digest| digest.starts_with(b"STREAMING-")) {
+    let has_frames = |value: &HeaderValue| {
+        value.to_str().unwrap_or_default().split(',').any(|one| one.trim() == "aws-chunked")
+    };
+    let is_streaming = digest.is_some_and(|digest| digest.starts_with(b"STREAMING-"));
+    if is_streaming || headers.get_all(CONTENT_ENCODING).iter().any(has_frames) {
         let message = "a body in chunks needs a signature";
         return Err(S3Error::with_message(S3ErrorCode::NotImplemented, message));
     }
@@ -139,6 +162,26 @@ mod tests {
     }
 
     #[test]
+    fn names_without_a_signature_have_no_escapes_either() {
+        let check = |target: &'static str| {
+            check_unsigned(&Uri::from_static(target), &HeaderMap::new()).is_ok()
+        };
+        assert!(check("/b/k?versionId=a%49") && check("/b/k"));
+        assert!(!check("/b/k?version%49d=a") && !check("/b/k?part%4eumber"));
+    }
+
+    #[test]
+    fn a_header_in_the_query_of_a_presigned_url_is_signed() {
+        let query = |rest: &str| {
+            let signature = "X-Amz-Expires=9&X-Amz-SignedHeaders=host&X-Amz-Signature=c";
+            refused(&format!("{signature}&{rest}"), None)
+        };
+        assert_eq!(query("x-amz-copy-source=%2Fa%2Fb"), None);
+        assert_eq!(query("x-amz-copy-source=%2Fa%2Fc").as_deref(), Some("AccessDenied"));
+        assert_eq!(query("prefix=x-amz-copy-source").as_deref(), Some("AccessDenied"));
+    }
+
+    #[test]
     fn a_signature_expires() {
         let query = |seconds: &str| {
             let names = "X-Amz-SignedHeaders=host;x-amz-copy-source";
@@ -155,9 +198,13 @@ mod tests {
         let check = |digest: &str| {
             let mut headers = HeaderMap::new();
             headers.insert("x-amz-content-sha256", digest.parse().unwrap());
-            check_unsigned(&headers)
+            if digest.is_empty() {
+                headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip, aws-chunked"));
+            }
+            check_unsigned(&Uri::from_static("/b/k?a=1"), &headers)
         };
         assert!(check("UNSIGNED-PAYLOAD").is_ok());
         assert!(check("STREAMING-UNSIGNED-PAYLOAD-TRAILER").is_err());
+        assert!(check("").is_err());
     }
 }

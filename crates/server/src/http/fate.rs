@@ -24,9 +24,15 @@ use s3s::crypto::{Checksum as _, Sha256};
 
 use super::patience::{Patience, is_late};
 use super::sums::Sums;
+use crate::query::parameters;
 
 /// Header with the digest of the body that the client has signed.
 const SIGNED_DIGEST: &str = "x-amz-content-sha256";
+/// Most bytes of a document: 1,000 keys of 1 KiB, or 10,000 parts, and their tags.
+pub(crate) const XML_MAX: usize = 4 << 20;
+/// Parts of an object that are put as documents. Other parameters may be anything: some SDKs put
+/// headers such as `Content-Type` into presigned URLs.
+const PARTS: [&str; 5] = ["acl", "encryption", "legal-hold", "retention", "tagging"];
 /// The begin of a section of characters in XML.
 const SECTION: &[u8] = b"<![CDATA[";
 
@@ -44,11 +50,14 @@ enum Reason {
     Damaged,
     /// It has a section of characters.
     Section,
+    /// It is a document of more than this number of bytes.
+    TooLarge(u64),
 }
 
 impl Fate {
     /// The answer to a request that has failed, if its body was the cause.
     pub(super) fn answer(&self) -> Option<Response<s3s::Body>> {
+        let too_large;
         let (code, message) = match self.0.get()? {
             Reason::Late => ("RequestTimeout", "the body comes too slowly"),
             Reason::Broken => ("IncompleteBody", "the body has ended before its length"),
@@ -61,6 +70,10 @@ impl Fate {
             }
             Reason::Section => {
                 ("MalformedXML", "expected XML without CDATA, found a section of it")
+            }
+            Reason::TooLarge(most) => {
+                too_large = format!("expected a document of at most {most} bytes");
+                ("EntityTooLarge", too_large.as_str())
             }
         };
         Some(refusal(StatusCode::BAD_REQUEST, code, message))
@@ -90,23 +103,29 @@ pub(super) struct Watched {
     sums: Option<Sums>,
     /// In a document, the bytes of [`SECTION`] that came last.
     section: Option<usize>,
+    /// Bytes that may still come, if it is a document.
+    left: Option<u64>,
 }
 
 impl Watched {
     /// The body of a request. Its digest is compared if it is a document.
+    /// `on_host`: the bucket is in the name of the host.
     pub(super) fn of<T>(
         request: &Request<T>,
+        on_host: bool,
         fate: &Fate,
     ) -> impl FnOnce(Patience) -> Self + use<T> {
-        let signed = request.headers().get(SIGNED_DIGEST).filter(|_| is_document(request));
+        let is_document = is_document(request, on_host);
+        let signed = request.headers().get(SIGNED_DIGEST).filter(|_| is_document);
         let signed = signed.and_then(|signed| digest(signed.as_bytes()));
-        let has_sums = is_document(request) && !is_completion(request);
+        let has_sums = is_document && !is_completion(request);
+        let left = is_document.then_some(XML_MAX as u64);
         let sums = has_sums.then(|| Sums::of(request.headers())).flatten();
         let section = is_list(request).then_some(0);
         let fate = fate.clone();
         move |body| {
             let digest = signed.map(|signed| (Sha256::new(), signed));
-            Self { body, fate, digest, sums, section }
+            Self { body, fate, digest, sums, section, left }
         }
     }
 
@@ -130,6 +149,17 @@ impl Watched {
         is_found
     }
 
+    /// Whether a document has more bytes than one may have, with these.
+    fn is_too_large(&mut self, bytes: &[u8]) -> bool {
+        let Some(left) = &mut self.left else { return false };
+        let is_beyond = bytes.len() as u64 > *left;
+        *left = left.saturating_sub(bytes.len() as u64);
+        if is_beyond {
+            self.note(Reason::TooLarge(XML_MAX as u64));
+        }
+        is_beyond
+    }
+
     /// Compares at the end of the body; returns whether it may be used.
     fn compare(&mut self) -> bool {
         if let Some((found, signed)) = self.digest.take()
@@ -146,17 +176,12 @@ impl Watched {
 }
 
 /// Whether the body of a request is no content of an object: neither a put nor a part.
-fn is_document<T>(request: &Request<T>) -> bool {
+fn is_document<T>(request: &Request<T>, on_host: bool) -> bool {
     let path = request.uri().path().trim_start_matches('/');
-    let has_key = path.split_once('/').is_some_and(|(_, key)| !key.is_empty());
-    let mut query = request.uri().query().unwrap_or_default().split('&');
-    let is_of_content = |pair: &str| {
-        let name = pair.split('=').next().unwrap_or_default();
-        let is_signature = ["Signature", "Expires", "AWSAccessKeyId"].contains(&name);
-        let is_usual = matches!(name, "" | "partNumber" | "uploadId" | "x-id");
-        is_usual || is_signature || name.starts_with("X-Amz-")
-    };
-    request.method() != Method::PUT || !has_key || !query.all(is_of_content)
+    let key = if on_host { Some(path) } else { path.split_once('/').map(|(_, key)| key) };
+    let has_key = key.is_some_and(|key| !key.is_empty());
+    let mut names = parameters(request.uri().query().unwrap_or_default()).map(|(name, _)| name);
+    request.method() != Method::PUT || !has_key || names.any(|name| PARTS.contains(&name))
 }
 
 /// Whether the body of a request is a document with keys, parts or tags.
@@ -198,7 +223,8 @@ impl Body for Watched {
                 let bytes = frame.data_ref().map_or(&[][..], |bytes| &bytes[..]);
                 self.digest.iter_mut().for_each(|(found, _)| found.update(bytes));
                 self.sums.iter_mut().for_each(|sums| sums.update(bytes));
-                !self.has_section(bytes) && (!self.body.is_end_stream() || self.compare())
+                let is_refused = self.is_too_large(bytes) || self.has_section(bytes);
+                !is_refused && (!self.body.is_end_stream() || self.compare())
             }
             Poll::Ready(Some(Err(error))) => {
                 self.note(if is_late(error) { Reason::Late } else { Reason::Broken });
@@ -226,7 +252,8 @@ mod tests {
     #[test]
     fn bodies_of_objects_and_parts_are_no_documents() {
         let is_document = |method: Method, target: &str| {
-            is_document(&Request::builder().method(method).uri(target).body(()).unwrap())
+            let request = Request::builder().method(method).uri(target).body(()).unwrap();
+            is_document(&request, false)
         };
         for target in [
             "/bucket/key",
@@ -234,6 +261,7 @@ mod tests {
             "/b/k?partNumber=1&uploadId=2",
             "/b/k?x-id=PutObject",
             "/b/k?X-Amz-Expires=9&X-Amz-Signature=0",
+            "/b/k?Content-Type=video%2Fmp4&versionId=null&X-Amz-Signature=0",
             "/b/k?AWSAccessKeyId=a&Signature=b&Expires=9",
         ] {
             assert!(!is_document(Method::PUT, target), "{target}");
@@ -242,6 +270,11 @@ mod tests {
             assert!(is_document(Method::PUT, target), "{target}");
         }
         assert!(is_document(Method::POST, "/bucket/key?uploadId=1"));
+        let on_host = |target: &str| {
+            let request = Request::builder().method(Method::PUT).uri(target).body(()).unwrap();
+            super::is_document(&request, true)
+        };
+        assert!(on_host("/") && !on_host("/key"));
     }
 
     #[test]

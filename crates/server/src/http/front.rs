@@ -22,7 +22,10 @@ use s3s::service::S3Service;
 use terrace_env::runner;
 
 use super::chunks::{self, Chunks};
+use super::explained::{explained, request_id};
 use super::fate::{Fate, Watched, refusal};
+use super::hoisted::add_hoisted;
+use super::hosts::Hosts;
 use super::leftover::Leftover;
 use super::patience::Patience;
 use super::ranges::take_unfit;
@@ -41,6 +44,8 @@ pub(crate) struct Front {
     pub(crate) is_without_keys: bool,
     /// Time for the next bytes of a body.
     pub(crate) idle_max: Duration,
+    /// Domains with buckets below them.
+    pub(crate) hosts: Hosts,
 }
 
 impl Front {
@@ -54,8 +59,10 @@ impl Front {
         let (begun, in_request) = (runner::now(), presence.begin_request());
         let (note, leftover) = (Note::default(), Leftover::of(&request));
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let is_admin = uri.path().starts_with(admin::PREFIX);
+        let (id, on_host) = (request_id(), self.hosts.is_of_bucket(request.headers()));
+        let is_admin = !on_host && uri.path().starts_with(admin::PREFIX);
         let is_guarded = self.is_without_keys || (is_admin && !self.admin.is_open);
+        let unfit = if is_admin { None } else { add_hoisted(&mut request) };
         let mut response = if is_guarded && is_foreign(request.headers()) {
             leftover.keep(request.into_body(), false);
             let text = "requests without a key: expected none from a page of a browser, and a \
@@ -68,11 +75,14 @@ impl Front {
             leftover.keep(request.into_body(), false);
             let message = "uploads by forms of browsers are not implemented";
             refusal(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)
+        } else if let Some(refused) = unfit {
+            leftover.keep(request.into_body(), false);
+            refused
         } else {
             request.extensions_mut().insert(note.clone());
             let whole = take_unfit(&mut request);
             let (presence, fate) = (Arc::clone(presence), Fate::default());
-            let watched = Watched::of(&request, &fate);
+            let watched = Watched::of(&request, on_host, &fate);
             let leftover = leftover.clone();
             let patient = |body| Patience::new(body, self.idle_max, presence, leftover);
             let chunks = chunks::kind_of(request.headers());
@@ -97,13 +107,16 @@ impl Front {
                 _ => with_references(response),
             }
         };
+        if !is_admin {
+            response = explained(response, &id);
+        }
         leftover.read_for(&mut response, self.idle_max);
         let latency = runner::now().since(begun);
         let operation = if is_admin { "admin" } else { note.operation().unwrap_or("none") };
         let status = response.status().as_u16();
         self.metrics.answered(operation, status, latency);
         let path = uri.path();
-        tracing::debug!(%peer, %method, path, operation, status, ?latency, "request");
+        tracing::debug!(id, %peer, %method, path, operation, status, ?latency, "request");
         Ok(response.map(|body| Answering::new(body, in_request)))
     }
 

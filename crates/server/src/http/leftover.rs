@@ -16,6 +16,7 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::body::{Body as _, Incoming};
@@ -37,19 +38,27 @@ pub(super) struct Leftover {
     may_wait: bool,
     /// Whether there is no body.
     is_empty: bool,
+    /// Whether a body was dropped before the client was asked for it.
+    is_dropped: Arc<AtomicBool>,
 }
 
 impl Leftover {
     /// A place for the body of a request.
     pub(super) fn of(request: &Request<Incoming>) -> Self {
         let may_wait = request.headers().contains_key(header::EXPECT);
-        Self { rest: Arc::default(), may_wait, is_empty: request.body().is_end_stream() }
+        let is_empty = request.body().is_end_stream();
+        Self { rest: Arc::default(), may_wait, is_empty, is_dropped: Arc::default() }
     }
 
     /// Takes a body that is read no more. `is_begun`: whether any of it was asked for.
     pub(super) fn keep(&self, body: Incoming, is_begun: bool) {
-        if !body.is_end_stream() && (is_begun || !self.may_wait) {
-            *self.rest.lock() = Some(body);
+        if body.is_end_stream() {
+            return;
+        }
+        match is_begun || !self.may_wait {
+            true => *self.rest.lock() = Some(body),
+            // The client has sent nothing of it, and the connection cannot go on.
+            false => self.is_dropped.store(true, Ordering::Relaxed),
         }
     }
 
@@ -57,11 +66,12 @@ impl Leftover {
     /// server's limit of time without a byte.
     pub(super) fn read_for<T>(self, response: &mut Response<T>, idle_max: Duration) {
         let is_error = !response.status().is_success();
-        let rest = self.rest.lock().take().filter(|_| is_error);
-        if rest.is_some() || (self.may_wait && self.is_empty) {
+        let rest = self.rest.lock().take();
+        let is_dropped = self.is_dropped.load(Ordering::Relaxed);
+        if rest.is_some() || is_dropped || (self.may_wait && self.is_empty) {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        let Some(mut body) = rest else { return };
+        let Some(mut body) = rest.filter(|_| is_error) else { return };
         tokio::spawn(timeout(WHOLE_MAX, async move {
             let pause_max = PAUSE_MAX.min(idle_max);
             loop {

@@ -80,7 +80,8 @@ fn clamped(range: &str) -> Option<String> {
 /// A target without the parameters of a signature of version 4.
 fn unsigned(uri: &Uri) -> Option<Uri> {
     let query = uri.query().unwrap_or_default().split('&');
-    let rest: Vec<&str> = query.filter(|pair| !pair.starts_with("X-Amz-")).collect();
+    let rest: Vec<&str> =
+        query.filter(|pair| !pair.to_ascii_lowercase().starts_with("x-amz-")).collect();
     format!("{}?{}", uri.path(), rest.join("&")).parse().ok()
 }
 

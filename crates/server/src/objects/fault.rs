@@ -1,6 +1,6 @@
 //! [`Fault`]: the reasons for which a call of [`Objects`](super::Objects) fails.
 
-use terrace::{Error, StoreError};
+use terrace::{Error, ErrorKind, StoreError};
 use terrace_env::codec::DecodeError;
 
 /// A failed call.
@@ -111,6 +111,7 @@ impl Fault {
     /// Whether space is short.
     #[must_use]
     pub fn is_space(&self) -> bool {
-        matches!(self, Self::Store(error) if error.is_space())
+        let is_full = |error: &Error| error.is_space() || error.kind() == ErrorKind::HostFull;
+        matches!(self, Self::Store(error) if is_full(error))
     }
 }

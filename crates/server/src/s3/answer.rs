@@ -67,9 +67,10 @@ pub(super) fn refusal(code: S3ErrorCode, message: impl Into<String>) -> S3Error 
     S3Error::with_message(code, message.into())
 }
 
-/// A time, from milliseconds since 1970.
+/// A time, from milliseconds since 1970: whole seconds, as S3 has them, so that a list and the
+/// header `Last-Modified` give one time for an object.
 pub(super) fn time(millis: u64) -> Timestamp {
-    let since = Duration::from_millis(millis);
+    let since = Duration::from_secs(millis / 1000);
     Timestamp::from(SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH))
 }
 

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use hyper::HeaderMap;
 use s3s::crypto::{Checksum as _, Md5};
 use s3s::dto::{
     ChecksumAlgorithm, CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopyPartResult,
@@ -29,9 +30,20 @@ use super::unsupported;
 use crate::access::{Need, check_source};
 use crate::objects::{Body, Condition, Found, ObjectRecord, Objects, StoredBody};
 
-/// Bucket and key of the source.
-fn source_of(source: CopySource) -> S3Result<(String, String)> {
-    match source {
+/// Most tries of a copy of an object onto itself while others replace the object.
+const TRIES_MAX: u32 = 100;
+
+/// Bucket and key of the source. S3 decodes the header like a form: a `+` is a space. The library
+/// does not.
+fn source_of(headers: &HeaderMap) -> S3Result<(String, String)> {
+    let text = headers.get("x-amz-copy-source").and_then(|value| value.to_str().ok());
+    let source = text.and_then(|text| CopySource::parse(&text.replace('+', "%20")).ok());
+    let malformed = || {
+        let message =
+            "x-amz-copy-source: expected a bucket, a slash and a key, encoded as in a URL";
+        refusal(S3ErrorCode::InvalidArgument, message)
+    };
+    match source.ok_or_else(malformed)? {
         CopySource::Bucket { bucket, key, version_id } => {
             unsupported::check_version(version_id.as_deref())?;
             Ok((bucket.into(), key.into()))
@@ -92,9 +104,9 @@ pub(super) async fn object(
     of: &Operations,
     mut request: S3Request<CopyObjectInput>,
 ) -> S3Result<S3Response<CopyObjectOutput>> {
-    let input = &mut request.input;
-    let (from_bucket, from_key) = source_of(input.copy_source.clone())?;
+    let (from_bucket, from_key) = source_of(&request.headers)?;
     check_source(&request.extensions, &from_bucket, Need::Read)?;
+    let input = &mut request.input;
     check_key(&input.key)?;
     // The library does not know that a copy may have conditions on the object that it replaces.
     let condition = conditions::of_headers(&request.headers)?;
@@ -111,7 +123,7 @@ pub(super) async fn object(
         if_unmodified_since: input.copy_source_if_unmodified_since.take(),
     };
     let (bucket, key) = (input.bucket.clone(), input.key.clone());
-    let change = move |record: &mut ObjectRecord| {
+    let change = Arc::new(move |record: &mut ObjectRecord| {
         let mut attributes = record.attributes.clone();
         if new_metadata {
             attributes.headers.clone_from(&given.headers);
@@ -122,7 +134,7 @@ pub(super) async fn object(
         }
         record.attributes = attributes;
         record.modified = runner::date().0;
-    };
+    });
     let objects = of.objects();
     let is_itself = (&from_bucket, &from_key) == (&bucket, &key);
     let record = if is_itself && algorithm.is_none() {
@@ -130,15 +142,29 @@ pub(super) async fn object(
             let message = "expected new metadata for a copy of an object onto itself";
             return Err(refusal(S3ErrorCode::InvalidRequest, message));
         }
-        let of = Arc::clone(&objects);
-        let (from_bucket, from_key) = (from_bucket.clone(), from_key.clone());
-        let found = blocking(move || of.head(&from_bucket, &from_key)).await?;
-        conditions.check_source(&found)?;
-        let condition = match condition {
-            Condition::Always | Condition::Present => Condition::Etag(vec![found.etag()]),
-            other => other,
-        };
-        blocking(move || objects.annotate(&bucket, &key, &condition, change)).await?
+        let is_free = matches!(condition, Condition::Always | Condition::Present);
+        let mut tries = 0;
+        loop {
+            let (of, bucket, key) = (Arc::clone(&objects), bucket.clone(), key.clone());
+            let place = (bucket.clone(), key.clone());
+            let found = blocking(move || of.head(&bucket, &key)).await?;
+            conditions.check_source(&found)?;
+            let condition = match is_free {
+                true => Condition::Etag(vec![found.etag()]),
+                false => condition.clone(),
+            };
+            let (of, change) = (Arc::clone(&objects), Arc::clone(&change));
+            let annotate = move || of.annotate(&place.0, &place.1, &condition, |one| change(one));
+            tries += 1;
+            match blocking(annotate).await {
+                // The object was replaced since it was read, and the client gives no condition.
+                Err(error)
+                    if is_free
+                        && *error.code() == S3ErrorCode::PreconditionFailed
+                        && tries < TRIES_MAX => {}
+                annotated => break annotated?,
+            }
+        }
     } else {
         of.check_bucket(&bucket).await?;
         let reader = Arc::clone(&objects);
@@ -211,9 +237,9 @@ pub(super) async fn part(
     of: &Operations,
     request: S3Request<UploadPartCopyInput>,
 ) -> S3Result<S3Response<UploadPartCopyOutput>> {
-    let input = request.input;
-    let (from_bucket, from_key) = source_of(input.copy_source)?;
+    let (from_bucket, from_key) = source_of(&request.headers)?;
     check_source(&request.extensions, &from_bucket, Need::Read)?;
+    let input = request.input;
     let (id, number) = multipart::part_of(&input.upload_id, input.part_number)?;
     let objects = of.objects();
     {

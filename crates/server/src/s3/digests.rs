@@ -54,6 +54,16 @@ macro_rules! has_digests {
 
 has_digests!(PutObjectInput, UploadPartInput);
 
+/// An algorithm by its name, in any case.
+pub(super) fn algorithm_of(name: &str) -> S3Result<&'static str> {
+    let mut known = ALGORITHMS.into_iter();
+    known.find(|known| known.eq_ignore_ascii_case(name)).ok_or_else(|| {
+        let message =
+            format!("checksum algorithm: expected {}, found {name}", ALGORITHMS.join(", "));
+        refusal(S3ErrorCode::InvalidRequest, message)
+    })
+}
+
 /// The sums by some of the algorithms.
 fn hasher(is_due: [bool; 5]) -> ChecksumHasher {
     ChecksumHasher {
@@ -73,7 +83,9 @@ impl Digests {
         let md5 = md5.or_else(|| request.headers.get("content-md5").map(|_| String::new()));
         let trailer = request.headers.get("x-amz-trailer").and_then(|value| value.to_str().ok());
         let trailer = trailer.unwrap_or_default().to_ascii_lowercase();
-        let named = |at: usize| named.as_deref() == Some(ALGORITHMS[at]);
+        let named = |at: usize| {
+            named.as_deref().is_some_and(|named| named.eq_ignore_ascii_case(ALGORITHMS[at]))
+        };
         let is_in_trailer: [bool; 5] =
             std::array::from_fn(|at| trailer.split(',').any(|name| name.trim() == header(at)));
         let is_due =
@@ -85,10 +97,7 @@ impl Digests {
 
     /// The checksum that the client wants computed, if it names an algorithm.
     pub(super) fn asked(algorithm: Option<&str>) -> S3Result<Self> {
-        if let Some(other) = algorithm.filter(|named| !ALGORITHMS.contains(named)) {
-            let message = format!("checksum algorithm: expected one of S3, found {other}");
-            return Err(refusal(S3ErrorCode::InvalidRequest, message));
-        }
+        let algorithm = algorithm.map(algorithm_of).transpose()?;
         let is_asked = std::array::from_fn(|at| algorithm == Some(ALGORITHMS[at]));
         Ok(Self {
             hasher: hasher(is_asked),

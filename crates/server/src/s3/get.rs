@@ -104,7 +104,8 @@ macro_rules! described {
             parts_count: ($is_of_parts && record.parts > 0).then(|| record.parts.into()),
             ..$output::default()
         };
-        let is_asked = $mode.is_some_and(|mode: ChecksumMode| mode.as_str() == "ENABLED");
+        let is_asked =
+            $mode.is_some_and(|mode: ChecksumMode| mode.as_str().eq_ignore_ascii_case("ENABLED"));
         if is_asked && !$is_part {
             set_checksum!(output, &record.checksum);
         }

@@ -26,6 +26,7 @@
 //! When a client goes away, its request is dropped at a wait. Each change of the store is one
 //! blocking call, which goes on to its end. A body that was not sealed is discarded.
 
+mod acl;
 mod answer;
 mod attributes;
 mod blocking;

@@ -3,7 +3,7 @@
 //! with those of a completion, and with the one that it gives for the object; the object has none.
 
 use s3s::dto::{
-    AbortMultipartUploadInput, AbortMultipartUploadOutput, ChecksumType,
+    AbortMultipartUploadInput, AbortMultipartUploadOutput, ChecksumAlgorithm, ChecksumType,
     CompleteMultipartUploadInput, CompleteMultipartUploadOutput, CreateMultipartUploadInput,
     CreateMultipartUploadOutput, Initiator, ListMultipartUploadsInput, ListMultipartUploadsOutput,
     ListPartsInput, ListPartsOutput, MultipartUpload, Part, StorageClass, UploadPartInput,
@@ -16,7 +16,7 @@ use super::attributes::HasAttributes;
 use super::blocking::blocking;
 use super::buckets::owner;
 use super::conditions;
-use super::digests::{ALGORITHMS, Digests, set_checksum};
+use super::digests::{ALGORITHMS, Digests, algorithm_of, set_checksum};
 use super::list::{common_prefixes, is_url, items, of_marker};
 use super::operations::{Operations, check_key};
 use crate::objects::{Checksum, Chosen, ChosenPart, UploadId, Wanted, Whole};
@@ -25,6 +25,15 @@ const PARTS_MAX: u16 = 10_000;
 
 fn upload_of(text: &str) -> S3Result<UploadId> {
     UploadId::from_text(text).ok_or_else(|| S3Error::new(S3ErrorCode::NoSuchUpload))
+}
+
+/// A kind of checksum by its name, in any case.
+fn kind_of(kind: &ChecksumType) -> S3Result<&'static str> {
+    let mut known = [ChecksumType::COMPOSITE, ChecksumType::FULL_OBJECT].into_iter();
+    known.find(|known| known.eq_ignore_ascii_case(kind.as_str())).ok_or_else(|| {
+        let message = format!("x-amz-checksum-type: found {}", kind.as_str());
+        refusal(S3ErrorCode::InvalidArgument, message)
+    })
 }
 
 /// Upload and number of a part.
@@ -59,14 +68,17 @@ pub(super) async fn create(
     let attributes = request.input.attributes()?;
     let (objects, input) = (of.objects(), request.input);
     check_key(&input.key)?;
+    let algorithm =
+        input.checksum_algorithm.map(|named| algorithm_of(named.as_str())).transpose()?;
+    let kind = input.checksum_type.map(|kind| kind_of(&kind)).transpose()?;
     let (bucket, key) = (input.bucket.clone(), input.key.clone());
     let id = blocking(move || objects.begin_upload(&bucket, &key, attributes)).await?;
     Ok(S3Response::new(CreateMultipartUploadOutput {
         bucket: Some(input.bucket),
         key: Some(input.key),
         upload_id: Some(id.to_text()),
-        checksum_algorithm: input.checksum_algorithm,
-        checksum_type: input.checksum_type,
+        checksum_algorithm: algorithm.map(|name| ChecksumAlgorithm::from(name.to_owned())),
+        checksum_type: kind.map(|kind| ChecksumType::from(kind.to_owned())),
         ..CreateMultipartUploadOutput::default()
     }))
 }
@@ -106,7 +118,7 @@ pub(super) async fn complete(
 ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
     let (objects, mut input) = (of.objects(), request.input);
     let id = upload_of(&input.upload_id)?;
-    let kind = input.checksum_type.as_ref().map(ChecksumType::as_str);
+    let kind = input.checksum_type.as_ref().map(kind_of).transpose()?;
     let is_full = kind.map(|kind| kind == ChecksumType::FULL_OBJECT);
     let whole = checksum_of!(input).map(|checksum| Whole { checksum, is_full });
     let given = whole.as_ref().map(|whole| whole.checksum.clone());

@@ -11,7 +11,7 @@ use super::answer::refusal;
 use super::blocking::blocking;
 use super::intake::Intake;
 use super::places::Places;
-use super::{buckets, copy, delete, get, list, multipart, put, summary, tags, unsupported};
+use super::{acl, buckets, copy, delete, get, list, multipart, put, summary, tags, unsupported};
 use crate::metrics::Metrics;
 use crate::objects::Objects;
 
@@ -100,6 +100,8 @@ operations! {
     create_bucket: CreateBucketInput => CreateBucketOutput, buckets::create;
     delete_bucket: DeleteBucketInput => DeleteBucketOutput, buckets::delete;
     head_bucket: HeadBucketInput => HeadBucketOutput, buckets::head;
+    get_bucket_acl: GetBucketAclInput => GetBucketAclOutput, acl::of_bucket;
+    get_object_acl: GetObjectAclInput => GetObjectAclOutput, acl::of_object;
     get_bucket_location: GetBucketLocationInput => GetBucketLocationOutput, buckets::location;
     get_bucket_versioning:
         GetBucketVersioningInput => GetBucketVersioningOutput, buckets::versioning;

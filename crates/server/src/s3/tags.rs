@@ -10,6 +10,7 @@ use super::answer::refusal;
 use super::blocking::blocking;
 use super::operations::Operations;
 use crate::objects::Condition;
+use crate::query;
 
 const TAGS_MAX: usize = 10;
 const NAME_MAX: usize = 128;
@@ -41,32 +42,8 @@ fn checked(pairs: Pairs) -> S3Result<Pairs> {
 
 /// Tags in a header, encoded as in a URL.
 pub(super) fn of_header(text: &str) -> S3Result<Pairs> {
-    let decoded = |text: &str| {
-        let mut bytes = Vec::with_capacity(text.len());
-        let mut rest = text.as_bytes();
-        while let [first, after @ ..] = rest {
-            // A sign is no digit, but a number in Rust may have one.
-            let hex = |bytes: &[u8]| {
-                let digits = bytes.iter().all(u8::is_ascii_hexdigit).then_some(bytes)?;
-                u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-            };
-            match (first, after.get(..2).and_then(hex)) {
-                (b'%', Some(byte)) => {
-                    bytes.push(byte);
-                    rest = &after[2..];
-                    continue;
-                }
-                (b'+', _) => bytes.push(b' '),
-                _ => bytes.push(*first),
-            }
-            rest = after;
-        }
-        String::from_utf8(bytes).map_err(|_| malformed())
-    };
-    let pairs = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        Ok((decoded(name)?, decoded(value)?))
-    });
+    let decoded = |text| query::decoded(text).ok_or_else(malformed);
+    let pairs = query::parameters(text).map(|(name, value)| Ok((decoded(name)?, decoded(value)?)));
     let pairs: Pairs = pairs.collect::<S3Result<_>>()?;
     let is_empty = |(name, _): &(String, String)| name.is_empty();
     if has_twice(&pairs) || pairs.iter().any(is_empty) { Err(malformed()) } else { checked(pairs) }

@@ -171,11 +171,7 @@ impl Client {
             let scope = format!("{day}/us-east-1/s3/aws4_request");
             let text =
                 format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{}", hex(Sha256::digest(canonical)));
-            let mut key = format!("AWS4{secret}").into_bytes();
-            for part in [day, "us-east-1", "s3", "aws4_request"] {
-                key = hmac(&key, part);
-            }
-            let signature = hex(hmac(&key, &text));
+            let signature = hex(hmac(&signing_key(secret, day), &text));
             let _ = write!(
                 head,
                 "x-amz-date: {time}\r\nauthorization: AWS4-HMAC-SHA256 \
@@ -185,6 +181,50 @@ impl Client {
         }
         head + "\r\n"
     }
+}
+
+impl Client {
+    /// The query of a presigned URL, whose signature has no header but `Host`.
+    pub(crate) fn presigned(
+        &self,
+        method: &str,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> Vec<(String, String)> {
+        let (access, secret) = self.key.as_ref().expect("a key");
+        let time = date_and_time();
+        let day = &time[..8];
+        let scope = format!("{day}/us-east-1/s3/aws4_request");
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let mut query: Vec<(String, String)> = query.iter().map(own).collect();
+        let credential = format!("{access}/{scope}");
+        for (name, value) in [
+            ("X-Amz-Algorithm", "AWS4-HMAC-SHA256"),
+            ("X-Amz-Credential", &credential),
+            ("X-Amz-Date", &time),
+            ("X-Amz-Expires", "60"),
+            ("X-Amz-SignedHeaders", "host"),
+        ] {
+            query.push((name.to_owned(), value.to_owned()));
+        }
+        let pair = |(name, value): &(String, String)| {
+            format!("{}={}", encoded(name, false), encoded(value, false))
+        };
+        let mut pairs: Vec<String> = query.iter().map(pair).collect();
+        pairs.sort();
+        let (path, pairs, host) = (encoded(path, true), pairs.join("&"), self.address);
+        let canonical = format!("{method}\n{path}\n{pairs}\nhost:{host}\n\nhost\nUNSIGNED-PAYLOAD");
+        let text = format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{}", hex(Sha256::digest(canonical)));
+        let signature = hex(hmac(&signing_key(secret, day), &text));
+        query.push(("X-Amz-Signature".to_owned(), signature));
+        query
+    }
+}
+
+fn signing_key(secret: &str, day: &str) -> Vec<u8> {
+    let key = format!("AWS4{secret}").into_bytes();
+    let parts = [day, "us-east-1", "s3", "aws4_request"];
+    parts.into_iter().fold(key, |key, part| hmac(&key, part))
 }
 
 /// Reads an answer, up to its announced length.

@@ -6,10 +6,12 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrace::{Db, MemoryStore, Options};
+use terrace::{ByteCount, Db, MemoryStore, Options};
 use terrace_env::random::Random;
 use terrace_env::runner;
 use terrace_env::store::{CrashMode, Failure};
+use terrace_fs::Access;
+use terrace_fs::dir::{DirOptions, DirStore, MemoryFiles};
 use terrace_server::objects::{
     Attributes, Body, CHUNK, Chosen, ChosenPart, Condition, Fault, Objects, ObjectsOptions,
     PartRecord, UploadId,
@@ -157,6 +159,49 @@ fn a_full_store_refuses_and_keeps_what_it_has_acknowledged() {
     client.put("/bucket/again", &bytes(1, size)).expect(200);
     assert_eq!(rig.stop(), 0);
     store.check();
+}
+
+#[test]
+fn a_directory_on_a_full_disk_takes_deletes_and_then_puts() {
+    const SIZE: usize = 1_000_000;
+    runner::simulate(1, || {
+        let files = MemoryFiles::new().with_capacity(ByteCount::mib(70));
+        let open = || {
+            let access = DirOptions { access: Access::ReadWrite };
+            let store = DirStore::open_on(Arc::new(files.clone()), access).unwrap();
+            let db = Db::open(store, Options::default()).unwrap();
+            let (objects, _) = Objects::open(&db, OPTIONS).unwrap();
+            (db, objects)
+        };
+        let put = |objects: &Objects, name: &str| {
+            let mut body = objects.begin_body("bucket", Some(SIZE as u64))?;
+            body.append(&[7; SIZE])?;
+            let of = (Attributes::default(), None);
+            objects.put(("bucket", name), Body::File(body), of, &Condition::Always)
+        };
+        let fill = |objects: &Objects| {
+            let mut names = (0..1000).map(|number| number.to_string());
+            let refused = names.find_map(|name| Some((put(objects, &name).err()?, name)));
+            let (refusal, name) = refused.expect("a full disk");
+            assert!(refusal.is_space(), "{refusal}");
+            name.parse::<usize>().unwrap()
+        };
+        let (db, objects) = open();
+        objects.create_bucket("bucket").unwrap();
+        let count = fill(&objects);
+        assert!(count > 30, "{count} objects");
+        let delete = |objects: &Objects, number: usize| {
+            objects.delete("bucket", &number.to_string(), &Condition::Always).unwrap()
+        };
+        assert!(delete(&objects, 0));
+        drop(objects);
+        db.close().unwrap();
+        let (db, objects) = open();
+        (1..count).for_each(|number| assert!(delete(&objects, number)));
+        assert_eq!((objects.body_files(), fill(&objects)), (0, count));
+        drop(objects);
+        db.close().unwrap();
+    });
 }
 
 #[test]

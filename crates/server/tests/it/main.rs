@@ -3,6 +3,7 @@
 //! as S3 has it. `kills`, `exits` and `sieges` run the program. The clients `boto3`, `rclone` and
 //! `s3cmd` are run by `cargo xtask test`, from `tests/clients`.
 
+mod answers;
 mod checkpoints;
 mod chunks;
 mod client;
@@ -14,11 +15,13 @@ mod deletes;
 mod drives;
 mod exits;
 mod hostile;
+mod hosts;
 mod kills;
 mod leftovers;
 mod lists;
 mod objects;
 mod parts;
+mod presigned;
 mod records;
 mod rig;
 mod rights;

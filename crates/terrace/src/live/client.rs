@@ -36,6 +36,9 @@ use crate::{Error, ErrorKind};
 /// Time limits of a client. An owner that flushes for a checkpoint sends nothing for a long time.
 const LIMITS: Limits = Limits { idle: Duration::from_secs(60), frame: Duration::from_secs(30) };
 
+/// Longest wait for the greeting: a thread of the owner does nothing else.
+const GREETING: Duration = Duration::from_secs(10);
+
 /// The longest flush at the begin of a checkpoint, and the longest pause between its tables.
 const CHECKPOINT_IDLE: Duration = Duration::from_secs(3600);
 
@@ -69,13 +72,17 @@ impl Live {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             place => place.map_err(Error::of_window)?,
         };
-        let connected = place.connect(LIMITS.idle).map_err(Error::of_window)?;
+        let connected = place.connect(GREETING).map_err(Error::of_window)?;
         let Some(stream) = connected else { return Ok(None) };
         let other = stream.try_clone().map_err(Error::of_window)?;
         let (mut outgoing, mut incoming) =
             (Outgoing::new(other, LIMITS), Incoming::new(stream, LIMITS));
+        incoming.set_idle(GREETING);
         match greet(&mut incoming, &mut outgoing) {
-            Ok(owner) => Ok(Some(Self { incoming, outgoing, place, owner })),
+            Ok(owner) => {
+                incoming.set_idle(LIMITS.idle);
+                Ok(Some(Self { incoming, outgoing, place, owner }))
+            }
             // The process has just closed the store.
             Err(error) if error.kind() == ErrorKind::Closed => Ok(None),
             Err(error) => Err(error),
