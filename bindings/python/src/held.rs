@@ -10,7 +10,8 @@
 //! - [`Held::get`] refuses: calls raise `ClosedError`;
 //! - a drop has no effect.
 //!
-//! Each class has one `Held` with all of them. [`Held::peek`] reads values that need no lock.
+//! Each class has one `Held` with all of them. [`Held::peek`] reads values that need no lock, or
+//! one that no thread has at a fork, as it is only taken with the lock of the interpreter.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -504,6 +504,11 @@ impl Engine {
         error.with_holders(|of_logs| self.reader.readers.space_holders(&*self.store, of_logs))
     }
 
+    /// The error with which a write would be refused now, whatever it writes.
+    pub fn check_writes(&self) -> Result<(), Error> {
+        self.check_writable("a write")
+    }
+
     fn check_writable(&self, what: &'static str) -> Result<(), Error> {
         self.tree.check_open()?;
         if self.options.read_only {

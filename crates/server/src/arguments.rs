@@ -67,7 +67,7 @@ pub struct Arguments {
     pub admin_open: bool,
     /// Take the name before this domain for the bucket: `bucket.example.org` for `example.org`. May
     /// be given again
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = domain)]
     pub domain: Vec<String>,
     /// Log events of this kind and above: error, warn, info, debug, trace
     #[arg(long, value_name = "LEVEL", default_value = "info")]
@@ -78,6 +78,16 @@ fn entry_max(text: &str) -> Result<ByteCount, String> {
     let size: ByteCount = text.parse().map_err(|error| format!("{error}"))?;
     let most = ByteCount::mib(1);
     if size <= most { Ok(size) } else { Err(format!("expected at most {most}, found {size}")) }
+}
+
+fn domain(text: &str) -> Result<String, String> {
+    let is_part = |part: &str| {
+        !part.is_empty() && part.bytes().all(|one| one.is_ascii_alphanumeric() || one == b'-')
+    };
+    match text.split('.').all(is_part) {
+        true => Ok(text.to_owned()),
+        false => Err("expected a name as in a URL, without a port, such as s3.example.org".into()),
+    }
 }
 
 fn days(text: &str) -> Result<f64, String> {
@@ -159,6 +169,21 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
+
+    #[test]
+    fn a_domain_is_a_name_alone() {
+        for (given, is_one) in [
+            ("localhost", true),
+            ("s3.Example-1.org", true),
+            ("", false),
+            ("localhost:9000", false),
+            (".example.org", false),
+            ("a/b", false),
+        ] {
+            let given = ["terrace-serve", "store", "--domain", given];
+            assert_eq!(Arguments::try_parse_from(given).is_ok(), is_one, "{given:?}");
+        }
+    }
 
     #[test]
     fn each_time_has_the_unit_of_its_option() {

@@ -11,8 +11,11 @@ pub(crate) async fn mend(db: Db, every: Duration) {
     let mut is_reported = false;
     loop {
         time::sleep(every).await;
-        let db = db.clone();
-        let tried = move || db.stats().failure.map(|failure| (failure, db.resume()));
+        let (db, failing) = (db.clone(), db.clone());
+        // After a lack of space the store goes on all the same.
+        let resume =
+            move || db.resume().or_else(|error| if error.is_space() { Ok(()) } else { Err(error) });
+        let tried = move || failing.stats().failure.map(|failure| (failure, resume()));
         match task::spawn_blocking(tried).await {
             Ok(Some((failure, Ok(())))) => {
                 tracing::warn!(after = failure, "the store takes writes again");

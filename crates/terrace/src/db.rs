@@ -417,6 +417,12 @@ impl Db {
         Ok(self.inner.engine.resume()?)
     }
 
+    /// The error with which any write would be refused now: writing has stopped after a failure, or
+    /// the store is closed or only read. So a program can spare itself work for a write.
+    pub fn check_writable(&self) -> Result<(), Error> {
+        Ok(self.inner.engine.check_writes()?)
+    }
+
     /// Reads every table and checks its checksums, its order and its record. Ends at the first
     /// defect. [`Fs::check`](terrace_fs::Fs::check) checks the structures below: metadata, logs,
     /// zones.

@@ -74,7 +74,8 @@ impl Allowance {
     }
 
     /// Checks that the disk has room for bytes without a reservation. Other writers may take it
-    /// meanwhile: up to [`LOOK`] bytes each.
+    /// meanwhile, each the larger of [`LOOK`] bytes and one append: some of the room that is left
+    /// to other ranks then is gone.
     pub(super) fn check_room(&mut self, bytes: u64) -> Result<(), StoreError> {
         if self.reserved.is_some() || bytes <= self.seen {
             self.seen = self.seen.saturating_sub(bytes);

@@ -177,8 +177,11 @@ impl Watched {
 
 /// Whether the body of a request is no content of an object: neither a put nor a part.
 fn is_document<T>(request: &Request<T>, on_host: bool) -> bool {
-    let path = request.uri().path().trim_start_matches('/');
-    let key = if on_host { Some(path) } else { path.split_once('/').map(|(_, key)| key) };
+    let path = request.uri().path();
+    let key = match on_host {
+        true => path.strip_prefix('/'),
+        false => path.trim_start_matches('/').split_once('/').map(|(_, key)| key),
+    };
     let has_key = key.is_some_and(|key| !key.is_empty());
     let mut names = parameters(request.uri().query().unwrap_or_default()).map(|(name, _)| name);
     request.method() != Method::PUT || !has_key || names.any(|name| PARTS.contains(&name))
@@ -274,7 +277,7 @@ mod tests {
             let request = Request::builder().method(Method::PUT).uri(target).body(()).unwrap();
             super::is_document(&request, true)
         };
-        assert!(on_host("/") && !on_host("/key"));
+        assert!(on_host("/") && !on_host("/key") && !on_host("//"));
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! - The header itself has precedence, if it is there. It must then be signed, or have the same
 //!   value.
 //! - The value of a checksum is no such header. SDKs for JavaScript put that of an empty body into
-//!   each URL for an upload, because they do not know the body; S3 compares none.
+//!   each URL for an upload, because they do not know the body. As others have observed, S3 does
+//!   not compare it.
 //! - This holds for signatures of version 4 in the query. Otherwise a parameter of this kind is
 //!   refused: it would be ignored.
 

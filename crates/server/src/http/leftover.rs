@@ -5,6 +5,9 @@
 //! connection at once, such a client would find a broken connection instead of the error. So the
 //! rest is read and dropped while the answer is sent. The answer says that the connection ends.
 //!
+//! After any answer to a request whose body was not read to its end, the connection ends, and the
+//! answer says so.
+//!
 //! The rest is read for at most [`WHOLE_MAX`], and no longer than [`PAUSE_MAX`] without a byte.
 //!
 //! A client may ask for a word of the server, `100 Continue`, before it sends a body (`Expect:

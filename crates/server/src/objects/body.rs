@@ -105,10 +105,9 @@ impl NewBody {
     }
 
     fn append_held(&mut self) -> Result<(), Fault> {
-        match self.held.take() {
-            Some(held) => Ok(self.writer.append(&held)?),
-            None => Ok(()),
-        }
+        let Some(held) = self.held.take() else { return Ok(()) };
+        self.writer.append(&held).inspect_err(|_| self.held = Some(held))?;
+        Ok(())
     }
 
     /// Whether nothing of it has a place yet.
@@ -122,8 +121,10 @@ impl NewBody {
         self.md5.clone().finalize().into()
     }
 
-    /// Waits for the writes in flight. Another writer can take the open zone meanwhile.
+    /// Waits for the writes in flight. Another writer can take the open zone meanwhile. Nothing is
+    /// held back any more: a slow client takes no memory.
     pub fn rest(&mut self) -> Result<(), Fault> {
+        self.append_held()?;
         self.moving.1 = None;
         Ok(self.writer.rest()?)
     }

@@ -1,8 +1,9 @@
 //! Changes of one object: put, delete, and new attributes; each on a [`Condition`].
 //!
-//! A put seals its body, and then writes the entry; the old files are removed last. If the
+//! A put publishes its body, and then writes the entry; the old files are removed last. If the
 //! transaction is refused, the new file is removed at once. If it fails in another way, the entry
-//! may have been written: the file stays, and the next opening decides.
+//! may have been written: the file stays, and the next opening decides. A lack of space may be that
+//! of the entry, or that of a flush after it: the entry that can be read then tells.
 //!
 //! Deletes of many objects share a transaction. If it fails, each half of them has its own, so that
 //! a key with a conflict or a failure holds up no others.
@@ -12,6 +13,7 @@ use terrace_env::runner;
 
 use super::attributes::Attributes;
 use super::objects::{Body, Objects, check_bucket};
+use super::origin::files_of;
 use super::record::{Checksum, ObjectRecord, Place};
 use super::segment::Segment;
 use super::{Fault, key};
@@ -119,16 +121,17 @@ impl Objects {
             }
             Ok(old)
         });
-        self.replaced(changed, record.segments())?;
+        self.replaced(changed, record.segments(), &key::object(bucket, name))?;
         Ok(record)
     }
 
-    /// Removes the files of the old object after a change, or those of the new one after a
-    /// refusal.
+    /// Removes the files of the old object after a change, or those of the new one after a refusal.
+    /// `place`: the key of the entry.
     pub(super) fn replaced(
         &self,
         changed: Result<Option<ObjectRecord>, Fault>,
         new: &[Segment],
+        place: &[u8],
     ) -> Result<(), Fault> {
         match changed {
             Ok(old) => {
@@ -136,15 +139,29 @@ impl Objects {
                 Ok(())
             }
             Err(fault) => {
-                let is_written = match &fault {
-                    Fault::Store(error) => error.kind() != ErrorKind::NoSpace,
+                let may_be_written = match &fault {
+                    Fault::Store(error) if error.kind() == ErrorKind::NoSpace => {
+                        self.may_name(place, new)
+                    }
+                    Fault::Store(_) => true,
                     _ => false,
                 };
-                if !is_written {
+                if !may_be_written {
                     self.remove(new);
                 }
                 Err(fault)
             }
+        }
+    }
+
+    /// Whether the entry of this key names one of the files, or cannot be read.
+    fn may_name(&self, place: &[u8], files: &[Segment]) -> bool {
+        match self.space.get(place) {
+            Ok(None) => false,
+            Ok(Some(value)) => files_of(place, &value).map_or(true, |named| {
+                named.iter().any(|one| files.iter().any(|other| other.file == one.file))
+            }),
+            Err(_) => true,
         }
     }
 

@@ -95,3 +95,59 @@ impl Drop for Member {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use terrace::{MemoryStore, Options};
+    use terrace_env::runner;
+
+    use super::super::moving::Moving;
+    use super::*;
+
+    /// Members that bring their entries, or leave, after these milliseconds; returns the time at
+    /// which each has its answer.
+    fn answers(members: &[(u32, bool)]) -> Vec<u128> {
+        let members = members.to_vec();
+        runner::simulate(1, move || {
+            let db = Db::open(Arc::new(MemoryStore::new()), Options::default()).expect("a store");
+            let moving = Arc::<Moving>::default();
+            let moves = members.iter().map(|_| moving.begin()).collect();
+            let (waits, begun) = (Arc::default(), runner::now());
+            let company: Vec<Member> = Company::of(moves, &waits).collect();
+            let come = |(number, (member, (after, stays))): (usize, (Member, (u32, bool)))| {
+                let db = db.clone();
+                runner::spawn("member", move || {
+                    runner::sleep(Duration::from_millis(after.into()));
+                    if stays {
+                        let transaction = db.transaction().expect("a transaction");
+                        transaction.put(&[number as u8], b"entry").expect("a put");
+                        member.commit(&db, transaction).expect("a commit");
+                        assert!(db.contains(&[number as u8]).expect("a read"));
+                    }
+                    (runner::now() - begun).as_millis()
+                })
+            };
+            let actors: Vec<_> = company.into_iter().zip(members).enumerate().map(come).collect();
+            let times = actors.into_iter().map(runner::JoinHandle::join).collect();
+            db.close().expect("a close");
+            times
+        })
+    }
+
+    #[test]
+    fn entries_are_committed_when_the_last_member_has_come_or_left() {
+        for (members, expected) in [
+            (&[(3, true)][..], &[3][..]),
+            (&[(3, true), (9, true), (5, true)], &[9, 9, 9]),
+            // The first one leaves, the last one, and all but one.
+            (&[(1, false), (9, true), (5, true)], &[1, 9, 9]),
+            (&[(3, true), (9, false), (5, true)], &[9, 9, 9]),
+            (&[(7, false), (2, true), (9, false)], &[7, 9, 9]),
+            (&[(7, false), (9, false)], &[7, 9]),
+        ] {
+            assert_eq!(answers(members), expected, "{members:?}");
+        }
+    }
+}

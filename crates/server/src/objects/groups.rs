@@ -8,8 +8,8 @@
 //!
 //! 1. A put writes the end of its file, and queues the body. One put at a time leads.
 //! 2. On a disk the leader waits for puts that are [on their way](Moving), but for no longer than
-//!    the last group took. If that one had several puts, it also lingers until their clients are
-//!    back.
+//!    the last group took, and [`WAIT_MAX`]. If that one had several puts, it also lingers until
+//!    their clients are back.
 //! 3. The leader publishes all queued files by one transaction of the file system.
 //! 4. Each put of the group makes the transaction of its entry. All of these are committed in one
 //!    write of the log ([`Member::commit`]), each with an answer of its own.
@@ -46,6 +46,8 @@ use super::body::{NewBody, Written};
 use super::company::{Company, Member, leader_panicked};
 use super::moving::{Lane, Moving};
 
+/// Longest wait for other puts.
+const WAIT_MAX: Duration = Duration::from_millis(100);
 /// Time in which the clients of the last group come back with their next bodies.
 const LINGER: Duration = Duration::from_millis(2);
 /// Longest wait for the turn to write a body that was held back.
@@ -84,7 +86,6 @@ impl CommitQueue for Bodies {
     type Error = Fault;
 
     fn lose_writer(&mut self) -> Fault {
-        self.waiting.clear();
         leader_panicked().into()
     }
 }
@@ -131,7 +132,7 @@ impl Groups {
                 let last = *lead.writer();
                 if self.on_disk {
                     let linger = if last.puts > 1 { LINGER } else { Duration::ZERO };
-                    self.moving.await_end(last.time, linger);
+                    self.moving.await_end(last.time.min(WAIT_MAX), linger);
                     lead.publish(|queue| group.append(&mut queue.waiting));
                 }
                 let (puts, begun) = (group.len(), runner::now());

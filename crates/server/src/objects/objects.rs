@@ -171,7 +171,9 @@ impl Objects {
     }
 
     /// Begins a body for a bucket that is larger than an entry may be; its size, if that is known.
+    /// Refused while the store takes no entries.
     pub fn begin_body(&self, bucket: &str, size: Option<u64>) -> Result<NewBody, Fault> {
+        self.db.check_writable()?;
         let hint = self.streams.hint(bucket, size.unwrap_or(u64::MAX));
         NewBody::begin((&self.files, &self.groups), hint, size, runner::date().0)
     }

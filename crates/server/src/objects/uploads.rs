@@ -119,7 +119,7 @@ impl Objects {
             Ok(old) => (old, Ok(None)),
             Err(fault) => (None, Err(fault)),
         };
-        self.replaced(changed, std::slice::from_ref(&record.segment))?;
+        self.replaced(changed, std::slice::from_ref(&record.segment), &place)?;
         if let Some(old) = old {
             self.remove(&[old.segment]);
         }

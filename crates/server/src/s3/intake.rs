@@ -4,7 +4,8 @@
 //! - Each piece must be complete within the time that a client has for it.
 //! - A slow client holds no thread and no lock. After a short wait for a piece, its file gives up
 //!   the open zone and its [place](super::places) for other writers, until the piece is complete.
-//! - At most two pieces are in memory, and the file system's own buffers.
+//! - At most two pieces are in memory, the file system's own buffers and, on a disk, the first MiB
+//!   of a body that has its place.
 //! - A body that ends early is an error of its stream. A body that is longer than allowed is
 //!   refused. So is one that has not the announced length: a body in signed chunks may end, or go
 //!   on, at any of them.

@@ -5,9 +5,9 @@
 //! Operations that are wholly about one of these are refused by their names
 //! ([`Operations`](super::Operations)). Here are the headers and the query of the others.
 //!
-//! A query names a part of a bucket or an object by a parameter, mostly without a value. The library
-//! takes one that it does not know for none: a delete of a bucket's configuration would be a delete
-//! of the bucket. So an operation takes its own one alone. Reads of objects take any, as S3 does.
+//! A query names a part of a bucket or an object by a parameter, mostly without a value. The
+//! library takes one that it does not know for none: a delete of a bucket's configuration would be
+//! a delete of the bucket. So an operation takes its own one alone. Reads of objects take any, as S3 does.
 //!
 //! A request about a part of an upload has both `partNumber` and `uploadId`. With one of them the
 //! library takes it for a request about the object, which a put or a delete would destroy.

@@ -162,6 +162,44 @@ fn a_full_store_refuses_and_keeps_what_it_has_acknowledged() {
 }
 
 #[test]
+fn a_store_that_has_stopped_takes_no_body_until_it_goes_on() {
+    runner::simulate(1, || {
+        let files = MemoryFiles::new();
+        let access = DirOptions { access: Access::ReadWrite };
+        let store = DirStore::open_on(Arc::new(files.clone()), access).unwrap();
+        let db = Db::open(store, Options::default()).unwrap();
+        let (objects, _) = Objects::open(&db, OPTIONS).unwrap();
+        objects.create_bucket("bucket").unwrap();
+        let put = |name: &str| {
+            let mut body = objects.begin_body("bucket", Some(100_000))?;
+            body.append(&[7; 100_000])?;
+            let of = (Attributes::default(), None);
+            objects.put(("bucket", name), Body::File(body), of, &Condition::Always)
+        };
+        put("before").unwrap();
+        let stops = |_| {
+            files.fail_at(files.operations(), std::io::ErrorKind::StorageFull);
+            let _ = objects.delete("bucket", "none", &Condition::Always);
+            let _ = db.put(b"key", b"value").and_then(|()| db.sync());
+            db.check_writable().is_err()
+        };
+        assert!((0..100).any(stops), "the store goes on");
+        let count = objects.body_files();
+        for _ in 0..3 {
+            let refused = objects.begin_body("bucket", None).err().expect("a refusal");
+            assert!(matches!(refused, Fault::Store(_)), "{refused}");
+            assert!(put("refused").is_err());
+        }
+        assert_eq!(objects.body_files(), count, "refused puts leave no file");
+        db.resume().unwrap();
+        put("after").unwrap();
+        assert_eq!(objects.body_files(), count + 1);
+        drop(objects);
+        db.close().unwrap();
+    });
+}
+
+#[test]
 fn a_directory_on_a_full_disk_takes_deletes_and_then_puts() {
     const SIZE: usize = 1_000_000;
     runner::simulate(1, || {
