@@ -7,7 +7,8 @@
 //!
 //! A query names a part of a bucket or an object by a parameter, mostly without a value. The
 //! library takes one that it does not know for none: a delete of a bucket's configuration would be
-//! a delete of the bucket. So an operation takes its own one alone. Reads of objects take any, as S3 does.
+//! a delete of the bucket. So an operation takes its own one alone. Reads of objects take any, as
+//! S3 does.
 //!
 //! A request about a part of an upload has both `partNumber` and `uploadId`. With one of them the
 //! library takes it for a request about the object, which a put or a delete would destroy.
