@@ -398,8 +398,9 @@ impl Device for Medium {
         } else {
             (submit(), None)
         };
-        self.passing.fetch_sub(1, Ordering::SeqCst);
         self.under_way.lock().insert(ticket.0, UnderWay { device, cause, is_read, flush });
+        // Now a shut finds the request.
+        self.passing.fetch_sub(1, Ordering::SeqCst);
         ticket
     }
 

@@ -124,6 +124,8 @@ impl Lifecycle {
         let mut state = self.state.lock();
         self.check(&state);
         if state.failure.is_some() {
+            // An actor is gone: no later call may go on without it.
+            state.is_final |= error.is_panic();
             return None;
         }
         let failure = match error {
@@ -210,11 +212,21 @@ mod tests {
     }
 
     #[test]
+    fn a_panic_is_not_taken_back_after_another_failure_either() {
+        let lifecycle = Lifecycle::default();
+        lifecycle.fail("a flush", Error::Closed);
+        lifecycle.fail("a compaction", Error::Panicked);
+        let kept = lifecycle.take_failure_back().unwrap_err().to_string();
+        assert!(kept.contains("a flush"), "{kept}");
+        assert!(lifecycle.check_writable().is_err());
+    }
+
+    #[test]
     fn the_first_failure_counts_and_closing_is_for_ever() {
         let lifecycle = Lifecycle::default();
         assert!(lifecycle.check_writable().is_ok() && !lifecycle.must_stop());
         lifecycle.fail("a flush", Error::Closed);
-        lifecycle.fail("a compaction", Error::Panicked);
+        lifecycle.fail("a compaction", Error::Closed);
         let failure = lifecycle.check_writable().unwrap_err().to_string();
         assert!(failure.contains("a flush"), "{failure}");
         assert!(lifecycle.take_failure_back().unwrap() && !lifecycle.must_stop());

@@ -130,29 +130,34 @@ impl Reader {
         at: Option<SeqNo>,
         options: ReadOptions,
         memory: impl Fn(&Memtable, &[u8]) -> Option<Found<T>>,
-        table: impl FnOnce(Found) -> Found<T>,
+        table: impl Fn(Found) -> Found<T>,
         combine: impl FnOnce(&View, SeqNo) -> Result<Found<T>, Error>,
     ) -> Result<Option<Found<T>>, Error> {
         let at = at.or_else(|| self.early_sequence());
+        let newest = |view: &View, sequence| -> Result<Option<Found<T>>, Error> {
+            view.closed.check()?;
+            view.spaces.check_read(space)?;
+            let seek_key = key::seek_key(space, user_key, sequence);
+            if let Some(found) = view.memtables().find_map(|one| memory(one, &seek_key)) {
+                return Ok(Some(found));
+            }
+            let (mut reads, mut search) = (PointReads::one(options), Search::new(self));
+            let searched = |level, table: &_| search.searched(level, table);
+            let found = view.version.get(&seek_key, &mut reads, searched);
+            Ok(found.map_err(|error| view.closed.explain(error))?.map(&table))
+        };
         let view = self.tree.glance();
-        view.closed.check()?;
-        view.spaces.check_read(space)?;
         let sequence = at.unwrap_or_else(|| self.tree.visible());
         self.counters.got(1);
         cost::charge_get();
-        let seek_key = key::seek_key(space, user_key, sequence);
-        for memtable in view.memtables() {
-            if let Some(found) = memory(memtable, &seek_key) {
-                return match found {
-                    Found::Operand(..) => combine(&view, sequence).map(Some),
-                    found => Ok(Some(found)),
-                };
-            }
+        match newest(&view, sequence)? {
+            Some(Found::Operand(..)) => {}
+            found => return Ok(found),
         }
-        let (mut reads, mut search) = (PointReads::one(options), Search::new(self));
-        let searched = |level, table: &_| search.searched(level, table);
-        let found = view.version.get(&seek_key, &mut reads, searched);
-        match found.map_err(|error| view.closed.explain(error))?.map(table) {
+        // The value is put together from several entries. The view may lack some below the operand:
+        // those of an ingest that came between. So all are read at one moment.
+        let (view, sequence) = self.tree.view_at(at);
+        match newest(&view, sequence)? {
             Some(Found::Operand(..)) => combine(&view, sequence).map(Some),
             found => Ok(found),
         }

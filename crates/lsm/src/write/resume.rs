@@ -7,9 +7,9 @@
 //! 4. It waits for the flushes, and begins a new log.
 //!
 //! If the engine has not failed, the call changes nothing. If step 4 fails for lack of space, the
-//! failure stays cleared, and the next write tries the step again. After another error of the
-//! store, writes are stopped again. The engine cannot be resumed if the failure was a panic, or
-//! after a commit that could not be shown to readers.
+//! failure stays cleared, and the next write or the next call tries the step again. After another
+//! error of the store, writes are stopped again. The engine cannot be resumed if the failure was a
+//! panic, or after a commit that could not be shown to readers.
 //!
 //! Any thread may call, without a lock. Writers wait meanwhile.
 
@@ -20,9 +20,12 @@ use crate::event::Event;
 
 /// Clears a failure, if there was one. Then all earlier writes are durable.
 pub(crate) fn resume(writer: &Writer) -> Result<(), Error> {
-    writer.lane.leading(|log| match writer.lifecycle.take_failure_back()? {
-        true => replace_log(writer, log),
-        false => Ok(()),
+    writer.lane.leading(|log| {
+        // A log that is given up: an earlier call found no space in step 4.
+        match writer.lifecycle.take_failure_back()? || log.is_given_up() {
+            true => replace_log(writer, log),
+            false => Ok(()),
+        }
     })
 }
 

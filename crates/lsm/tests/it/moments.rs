@@ -15,11 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace_env::runner::{self, SimulationOptions};
-use terrace_env::store::MemoryStore;
+use terrace_env::store::{MemoryStore, Store};
 use terrace_env::test_seeds;
-use terrace_lsm::{Batch, Bounds, Durability, Engine, KeySpaceId, ReadOptions};
+use terrace_lsm::{
+    Batch, Bounds, Counter, Durability, Engine, EngineOptions, KeySpaceId, Operator, ReadOptions,
+};
 
-use crate::model::open;
+use crate::model::{self, open};
 
 const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
 const INGESTED: &[u8] = b"ingested";
@@ -139,6 +141,47 @@ pub(crate) fn explore(seed: u64, read: Read) {
         actors.into_iter().for_each(runner::JoinHandle::join);
         engine.close().expect("a store that works");
     });
+}
+
+/// One schedule with a counter, which each round sets by an ingest and then raises by one.
+fn explore_operands(seed: u64) {
+    const ROUND: i64 = 1000;
+    let is_possible = |value: i64| [0, 1].contains(&(value % ROUND));
+    SimulationOptions::seeded(seed).explore().run(|| {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let merge_operator = Some(Operator::new(Counter));
+        let options = EngineOptions { merge_operator, ..model::options() };
+        let engine = Arc::new(Engine::open(store, model::decider(), options).expect("an engine"));
+        let done = Arc::new(AtomicU64::new(0));
+        let reader = {
+            let (engine, done) = (Arc::clone(&engine), Arc::clone(&done));
+            runner::spawn("reader", move || {
+                while done.load(Ordering::SeqCst) < ROUNDS {
+                    let value = engine.get(SPACE, INGESTED).expect("a read");
+                    let number = value.and_then(|value| Counter::number(&value)).unwrap_or(0);
+                    assert!(is_possible(number), "{number}: no such value was there");
+                    runner::yield_now();
+                }
+            })
+        };
+        for round in 1..=ROUNDS {
+            let mut ingest = engine.ingest().expect("an ingest");
+            let value = Counter::bytes(round as i64 * ROUND);
+            ingest.put(SPACE, INGESTED, &value).expect("a put of an ingest");
+            ingest.finish().expect("the end of an ingest");
+            let mut batch = Batch::new();
+            batch.merge(SPACE, INGESTED, &Counter::bytes(1));
+            engine.write(batch, Durability::Gathered).expect("a write");
+            done.store(round, Ordering::SeqCst);
+        }
+        reader.join();
+        engine.close().expect("a store that works");
+    });
+}
+
+#[test]
+fn a_value_of_operands_is_one_that_was_there() {
+    test_seeds(300).into_iter().for_each(explore_operands);
 }
 
 #[test]

@@ -109,7 +109,8 @@ impl Objects {
             }
         };
         let value = record.encode();
-        let changed = self.change_as(member, |entries| {
+        let mut is_tried = false;
+        let changed = self.change_as((member, &mut is_tried), |entries| {
             check_bucket(entries, bucket)?;
             let old = found_in(entries, bucket, name)?;
             condition.check(name, old.as_ref())?;
@@ -121,17 +122,19 @@ impl Objects {
             }
             Ok(old)
         });
-        self.replaced(changed, record.segments(), &key::object(bucket, name))?;
+        let places = [key::object(bucket, name)];
+        self.replaced((changed, is_tried), record.segments(), &places)?;
         Ok(record)
     }
 
     /// Removes the files of the old object after a change, or those of the new one after a refusal.
-    /// `place`: the key of the entry.
+    /// With the change comes whether a commit was tried. `places`: the key of the entry and, for a
+    /// part, that of its upload.
     pub(super) fn replaced(
         &self,
-        changed: Result<Option<ObjectRecord>, Fault>,
+        (changed, is_tried): (Result<Option<ObjectRecord>, Fault>, bool),
         new: &[Segment],
-        place: &[u8],
+        places: &[Vec<u8>],
     ) -> Result<(), Fault> {
         match changed {
             Ok(old) => {
@@ -140,8 +143,9 @@ impl Objects {
             }
             Err(fault) => {
                 let may_be_written = match &fault {
+                    _ if !is_tried => false,
                     Fault::Store(error) if error.kind() == ErrorKind::NoSpace => {
-                        self.may_name(place, new)
+                        self.may_name(places, new)
                     }
                     Fault::Store(_) => true,
                     _ => false,
@@ -154,14 +158,15 @@ impl Objects {
         }
     }
 
-    /// Whether the entry of this key names one of the files, or cannot be read.
-    fn may_name(&self, place: &[u8], files: &[Segment]) -> bool {
-        match self.space.get(place) {
-            Ok(None) => false,
-            Ok(Some(value)) => files_of(place, &value).map_or(true, |named| {
+    /// Whether the entry of the first key names one of the files, or cannot be read. So may an
+    /// object, if the upload of a part is gone.
+    fn may_name(&self, places: &[Vec<u8>], files: &[Segment]) -> bool {
+        let Ok(values) = self.space.multi_get(places) else { return true };
+        match &values[0] {
+            Some(value) => files_of(&places[0], value).map_or(true, |named| {
                 named.iter().any(|one| files.iter().any(|other| other.file == one.file))
             }),
-            Err(_) => true,
+            None => values.get(1).is_some_and(Option::is_none),
         }
     }
 

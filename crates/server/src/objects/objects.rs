@@ -90,25 +90,27 @@ impl Objects {
         &self,
         attempt: impl FnMut(&TransactionKeySpace<'_>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        self.change_as(None, attempt)
+        self.change_as((None, &mut false), attempt)
     }
 
     /// The same for a put with a member of a group: the first attempt is committed with the group.
+    /// `is_tried`: set before the first commit; an error before it has written nothing.
     pub(super) fn change_as<T>(
         &self,
-        mut member: Option<Member>,
+        (mut member, is_tried): (Option<Member>, &mut bool),
         mut attempt: impl FnMut(&TransactionKeySpace<'_>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         loop {
             let transaction = self.db.transaction()?;
             let done = attempt(&transaction.key_space(&self.space)?)?;
+            *is_tried = true;
             let committed = match member.take() {
                 Some(member) => member.commit(&self.db, transaction),
                 None => transaction.commit_with(Durability::Synced),
             };
             match committed {
                 Ok(()) => return Ok(done),
-                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) if error.kind() == ErrorKind::Conflict => *is_tried = false,
                 Err(error) => return Err(error.into()),
             }
         }

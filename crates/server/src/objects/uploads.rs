@@ -108,7 +108,8 @@ impl Objects {
         let record = PartRecord { modified: runner::date().0, md5, segment, checksum };
         let value = record.encode();
         let place = key::part(id, number);
-        let changed = self.change_as(Some(member), |entries| {
+        let mut is_tried = false;
+        let changed = self.change_as((Some(member), &mut is_tried), |entries| {
             check_upload(entries, bucket, name, id)?;
             let old = entries.get(&place)?;
             let old = old.map(|value| PartRecord::decode(&value)).transpose()?;
@@ -119,7 +120,8 @@ impl Objects {
             Ok(old) => (old, Ok(None)),
             Err(fault) => (None, Err(fault)),
         };
-        self.replaced(changed, std::slice::from_ref(&record.segment), &place)?;
+        let places = [place, key::upload(bucket, name, id)];
+        self.replaced((changed, is_tried), std::slice::from_ref(&record.segment), &places)?;
         if let Some(old) = old {
             self.remove(&[old.segment]);
         }

@@ -131,5 +131,6 @@ for b in ('hidden','pub','drop'):
         r=c.delete_objects(Bucket=b,Delete={'Objects':[{'Key':o['Key']} for o in l]}); assert len(r['Deleted'])==len(l)
     c.delete_bucket(Bucket=b)
 assert code(c.get_object,Bucket='pub',Key='x')==('NoSuchBucket',404)
-assert code(c.get_bucket_acl,Bucket='pub')[1]==501
+assert code(c.get_bucket_acl,Bucket='pub')==('NoSuchBucket',404)
+assert code(c.get_bucket_cors,Bucket='pub')[1]==501
 print('boto3 ok')
