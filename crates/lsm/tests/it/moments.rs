@@ -181,7 +181,7 @@ fn explore_operands(seed: u64) {
 
 #[test]
 fn a_value_of_operands_is_one_that_was_there() {
-    test_seeds(300).into_iter().for_each(explore_operands);
+    test_seeds(300).for_each(explore_operands);
 }
 
 #[test]
