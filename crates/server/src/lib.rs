@@ -10,13 +10,16 @@
 //! | [`objects`] | buckets, objects and uploads, as entries and files of the store |
 //! | `admin`, `metrics`, `exposition` | the pages under `/-/` |
 //! | `place`, `notify`, [`arguments`] | the store at a path, systemd, the command line |
+//! | `mending` | a store that stopped writing, and goes on |
+//! | `query` | parameters of a target, and their encoding |
 //! | `failure` | the exit code |
 //!
 //! # Invariants
 //! - An object is whole or absent, and an acknowledged change is durable: [`objects`] has the
 //!   argument.
 //! - No client makes the server take more memory than its connections times three pieces of a body,
-//!   or a document of XML, and the store's own budget.
+//!   or a document of XML, the first MiB of each body that is being written to a disk, and the
+//!   store's own budget.
 //! - Calls of the store run in a limited number of threads. No thread and no lock waits for a
 //!   client.
 //! - Without keys, only programs of the same machine are served.

@@ -17,7 +17,7 @@ const TEXTS: [(&str, &str); 9] = [
     ("InvalidBucketName", "expected a bucket of 3 to 63 letters a-z, digits, dots and hyphens"),
     ("InvalidURI", "expected a path that can be decoded"),
     ("KeyTooLongError", "expected a key of at most 1024 bytes"),
-    ("MalformedXML", "expected the XML of this operation, without other elements"),
+    ("MalformedXML", "expected well-formed XML with the elements of this operation"),
     ("NoSuchUpload", "upload: expected an unfinished one"),
     (
         "SignatureDoesNotMatch",

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `operations` | the operations, each a call of another part |
 //! | `buckets`, `tags` | buckets; tags of objects |
+//! | `acl` | access lists, for reading |
 //! | `put`, `get`, `copy`, `summary` | objects; `summary`: what describes them |
 //! | `delete`, `list` | deletes of one or many objects; lists |
 //! | `multipart` | uploads in parts |
@@ -15,12 +16,13 @@
 //! | `unsupported` | requests for what the server does not do |
 //! | `blocking` | calls of the store in threads that may wait |
 //!
-//! Other operations answer `NotImplemented`. Versions, access lists, encryption and locks are not
-//! implemented.
+//! Other operations answer `NotImplemented`. Versions, changes of access lists, encryption and
+//! locks are not implemented.
 //!
 //! # Memory
 //! A body passes in pieces of one chunk ([`CHUNK`](crate::objects::CHUNK)), of which a request has
-//! at most three at a time. A list has at most 1,000 items.
+//! at most three at a time. On a disk, the first MiB of a body may be in memory, too. A list has at
+//! most 1,000 items.
 //!
 //! # Cancellation
 //! When a client goes away, its request is dropped at a wait. Each change of the store is one

@@ -31,7 +31,10 @@ fn upload_of(text: &str) -> S3Result<UploadId> {
 fn kind_of(kind: &ChecksumType) -> S3Result<&'static str> {
     let mut known = [ChecksumType::COMPOSITE, ChecksumType::FULL_OBJECT].into_iter();
     known.find(|known| known.eq_ignore_ascii_case(kind.as_str())).ok_or_else(|| {
-        let message = format!("x-amz-checksum-type: found {}", kind.as_str());
+        let message = format!(
+            "x-amz-checksum-type: expected COMPOSITE or FULL_OBJECT, found {}",
+            kind.as_str()
+        );
         refusal(S3ErrorCode::InvalidArgument, message)
     })
 }

@@ -4,14 +4,21 @@
 use std::io::Write;
 use std::net::TcpStream;
 
-use crate::client::read_answer;
+use crate::client::{Client, read_answer};
 use crate::rig::{Medium, Rig, Store};
+
+/// A server with an empty bucket.
+fn served() -> (Store, Rig, Client) {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start(&store);
+    let client = rig.client();
+    client.put("/bucket", b"").expect(200);
+    (store, rig, client)
+}
 
 #[test]
 fn the_access_list_of_what_is_there_has_its_owner() {
-    let rig = Rig::start(&Store::new(Medium::Directory, 0));
-    let client = rig.client();
-    client.put("/bucket", b"").expect(200);
+    let (_store, rig, client) = served();
     client.put("/bucket/a", b"a").expect(200);
     let list = |path: &str| client.ask("GET", path, &[("acl", "")]);
     for path in ["/bucket", "/bucket/a"] {
@@ -26,19 +33,15 @@ fn the_access_list_of_what_is_there_has_its_owner() {
 
 #[test]
 fn each_error_has_a_text_and_each_answer_the_number_of_its_request() {
-    let rig = Rig::start(&Store::new(Medium::Directory, 0));
-    let client = rig.client();
-    client.put("/bucket", b"").expect(200);
+    let (_store, rig, client) = served();
     let long = format!("/bucket/{}", "k".repeat(1025));
-    for (path, body, code) in [
-        ("/B", &b""[..], "InvalidBucketName"),
-        ("/bucket?tagging", b"<Other/>", "MalformedXML"),
-        (&*long, b"", "KeyTooLongError"),
+    let tagging = [("tagging", "")];
+    for (path, query, body, code) in [
+        ("/B", &[][..], &b""[..], "InvalidBucketName"),
+        ("/bucket/a", &tagging, b"<Other/>", "MalformedXML"),
+        (&long, &[], b"", "KeyTooLongError"),
     ] {
-        let (path, query) =
-            path.split_once('?').map_or((path, vec![]), |(path, name)| (path, vec![(name, "")]));
-        let path = if query.is_empty() { path } else { "/bucket/a" };
-        let refused = client.send("PUT", path, &query, &[], body).expect("an answer");
+        let refused = client.send("PUT", path, query, &[], body).expect("an answer");
         assert_eq!(refused.all("Code"), [code], "{}", refused.text());
         assert_eq!(refused.all("Message").len(), 1, "{}", refused.text());
         assert_eq!(refused.all("RequestId"), [refused.headers["x-amz-request-id"].clone()]);
@@ -49,9 +52,7 @@ fn each_error_has_a_text_and_each_answer_the_number_of_its_request() {
 
 #[test]
 fn a_document_that_is_too_large_is_an_error_of_its_client() {
-    let rig = Rig::start(&Store::new(Medium::Directory, 0));
-    let client = rig.client();
-    client.put("/bucket", b"").expect(200);
+    let (_store, rig, client) = served();
     let spaces = vec![b' '; (4 << 20) + 1];
     let refused = client.send("POST", "/bucket", &[("delete", "")], &[], &spaces);
     assert_eq!(refused.expect("an answer").expect(400).all("Code"), ["EntityTooLarge"]);
@@ -60,9 +61,7 @@ fn a_document_that_is_too_large_is_an_error_of_its_client() {
 
 #[test]
 fn a_list_and_a_head_give_one_time_for_an_object() {
-    let rig = Rig::start(&Store::new(Medium::Directory, 0));
-    let client = rig.client();
-    client.put("/bucket", b"").expect(200);
+    let (_store, rig, client) = served();
     client.put("/bucket/a", b"a").expect(200);
     let listed = client.get("/bucket").expect(200).all("LastModified");
     let head = client.ask("HEAD", "/bucket/a", &[]).expect(200);
@@ -74,9 +73,7 @@ fn a_list_and_a_head_give_one_time_for_an_object() {
 
 #[test]
 fn the_words_of_checksums_are_known_in_any_case_and_other_algorithms_are_refused() {
-    let rig = Rig::start(&Store::new(Medium::Directory, 0));
-    let client = rig.client();
-    client.put("/bucket", b"").expect(200);
+    let (_store, rig, client) = served();
     let put = |headers: &[(&str, &str)]| {
         client.send("PUT", "/bucket/a", &[], headers, b"hello").expect("an answer")
     };
@@ -104,9 +101,7 @@ fn the_words_of_checksums_are_known_in_any_case_and_other_algorithms_are_refused
 
 #[test]
 fn a_source_is_decoded_like_a_form() {
-    let rig = Rig::start(&Store::new(Medium::Directory, 0));
-    let client = rig.client();
-    client.put("/bucket", b"").expect(200);
+    let (_store, rig, client) = served();
     client.put("/bucket/a b", b"space").expect(200);
     client.put("/bucket/a+b", b"plus").expect(200);
     for (source, body) in
@@ -121,7 +116,7 @@ fn a_source_is_decoded_like_a_form() {
 
 #[test]
 fn the_end_of_a_connection_is_announced_after_a_body_that_was_not_asked_for() {
-    let rig = Rig::start(&Store::new(Medium::Directory, 0));
+    let (_store, rig, _) = served();
     let mut stream = TcpStream::connect(rig.address).expect("a connection");
     let head = "PUT /none/a HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 200000\r\n\
                 expect: 100-continue\r\n\r\n";

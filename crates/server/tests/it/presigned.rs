@@ -6,6 +6,16 @@ use crate::rig::{Medium, Rig, Store, bytes, keys};
 const KEYS: &str = "[[key]]\naccess = \"writer\"\nsecret = \"quite a long secret\"\n\
                     buckets = { \"*\" = \"write\" }\n";
 
+/// A server with a key, and an object `source`.
+fn served() -> (Store, Rig, Client) {
+    let store = Store::new(Medium::Directory, 0);
+    let rig = Rig::start_with(&store, |options| options.keys = keys(KEYS));
+    let client = rig.client_as("writer", "quite a long secret");
+    client.put("/bucket", b"").expect(200);
+    client.put("/bucket/source", b"source").expect(200);
+    (store, rig, client)
+}
+
 /// Uses a presigned URL, as a program without keys.
 fn use_url(
     client: &Client,
@@ -17,17 +27,13 @@ fn use_url(
     let presigned = client.presigned(method, path, query);
     let query: Vec<(&str, &str)> =
         presigned.iter().map(|(name, value)| (&**name, &**value)).collect();
-    let anybody = Client { key: None, ..client.clone() };
-    anybody.send(method, path, &query, headers, body).expect("an answer")
+    let without_key = Client { key: None, ..client.clone() };
+    without_key.send(method, path, &query, headers, body).expect("an answer")
 }
 
 #[test]
 fn headers_in_the_query_hold_as_those_of_the_request_do() {
-    let store = Store::new(Medium::Directory, 0);
-    let rig = Rig::start_with(&store, |options| options.keys = keys(KEYS));
-    let client = rig.client_as("writer", "quite a long secret");
-    client.put("/bucket", b"").expect(200);
-    client.put("/bucket/source", b"source").expect(200);
+    let (_store, rig, client) = served();
     client.put("/bucket/target", b"old").expect(200);
     let put = |query: &[(&str, &str)], body: &[u8]| {
         use_url(&client, ("PUT", "/bucket/target"), query, &[], body)
@@ -67,11 +73,7 @@ fn headers_in_the_query_hold_as_those_of_the_request_do() {
 
 #[test]
 fn a_header_that_is_neither_signed_nor_in_the_query_is_refused() {
-    let store = Store::new(Medium::Directory, 0);
-    let rig = Rig::start_with(&store, |options| options.keys = keys(KEYS));
-    let client = rig.client_as("writer", "quite a long secret");
-    client.put("/bucket", b"").expect(200);
-    client.put("/bucket/source", b"source").expect(200);
+    let (_store, rig, client) = served();
     let with = |query: &[(&str, &str)], value: &str| {
         let headers = [("x-amz-copy-source", value)];
         use_url(&client, ("PUT", "/bucket/target"), query, &headers, b"").status
